@@ -1,0 +1,1 @@
+"""The deck service: shuffles, undealt cards, reshuffles and their proofs."""

@@ -1,0 +1,1 @@
+"""The history service: finished hands, written once and read by right."""

@@ -1,0 +1,1 @@
+"""How any service starts, serves, logs, measures, authenticates and stops."""

@@ -1,0 +1,1 @@
+"""The table service: turns, clocks, seats and the event log of every table."""

@@ -1,0 +1,1 @@
+"""The wallet service: a double-entry ledger of every chip."""
