@@ -229,7 +229,9 @@ def _take(
 
 
 def _from_stub(state: DeckState, seat: int, count: int, own: tuple[int, ...]) -> tuple[DeckState, tuple[Dealt, ...]]:
-    cursor, dealt, passed = state.cursor, [], []
+    cursor = state.cursor
+    dealt: list[Dealt] = []
+    passed: list[int] = []
     while len(dealt) < count:
         card = state.order[cursor]
         if card in own:
