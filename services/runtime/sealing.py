@@ -73,3 +73,11 @@ class Sealer:
     def key_id_of(self, sealed: bytes) -> str:
         """The id of the key that sealed it, to find what is still under an old key."""
         return sealed[2 : 2 + sealed[1]].decode()
+
+
+def event_aad(table: str, epoch: int, sequence: int, seat: int) -> bytes:
+    """The associated data of one seat's private part of one table event; `table` is the full name, `tables/x`.
+
+    The table service seals with it and the history service opens with it, so that a sealed part fits nowhere else.
+    """
+    return f"{table}|{epoch}|{sequence}|{seat}".encode()
