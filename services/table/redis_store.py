@@ -1,0 +1,269 @@
+"""The `TableStore` on Redis: a hash for the state, a stream for the log, a channel for the fan-out.
+
+Keys of one table share the hash tag `{table}`. A stream's entry is one commit, its id `epoch-first sequence`, so that
+a sequence can be found without an index. The indexes of due tables and unwritten hands are sharded by table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import zlib
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from typing import Any, Final, TypeVar, cast
+
+import msgspec
+from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from services.table import bus, scripts
+from services.table.bus import Batch
+from services.table.store import Commit, Committed, Due, Stored, StoreUnavailableError, Unwritten, Version
+
+SHARDS: Final = 8
+SUBSCRIBE_POLL_SECONDS: Final = 1.0
+READ_PAGE: Final = 200
+# A due time this close may be claimed by a sweeper while a commit is on its way.
+CLAIM_MARGIN_MS: Final = 2_000
+
+T = TypeVar("T")
+
+
+class RedisStore:
+    """Tables in one Redis (or Redis Cluster: every script touches one slot only)."""
+
+    def __init__(self, redis: Redis, prefix: str = "fd") -> None:
+        self._redis = redis
+        self._prefix = prefix
+        self._commit = redis.register_script(scripts.COMMIT)
+        self._claim_due = redis.register_script(scripts.CLAIM_DUE)
+        self._enter_due = redis.register_script(scripts.ENTER_DUE)
+        self._settle_due = redis.register_script(scripts.SETTLE_DUE)
+        self._heartbeat = redis.register_script(scripts.HEARTBEAT)
+        # Due times this process has entered and not seen claimed since: an earlier or equal entry needs no second one.
+        self._entered: dict[str, int] = {}
+        self._offset_ms = 0
+
+    async def load(self, table_id: str) -> Stored | None:
+        """See `TableStore`."""
+        fields = ["epoch", "version", "commit", "blob", "sequence", "deadline"]
+        async with self._redis.pipeline(transaction=False) as pipe:
+            pipe.hmget(self._key(table_id, "state"), fields)
+            pipe.time()
+            values, (seconds, micros) = await _reached(pipe.execute())
+        if values[0] is None:
+            return None
+        at = Version(int(values[0]), int(values[1]), values[2].decode())
+        return Stored(at, values[3], int(values[4]), int(values[5]), seconds * 1000 + micros // 1000)
+
+    async def commit(self, table_id: str, commit: Commit) -> Committed | None:
+        """See `TableStore`."""
+        if commit.deadline > 0:
+            # An index entry that comes too early costs one look; one that is missing would lose the clock. Hence before.
+            await self._enter_within(table_id, commit.deadline)
+        batch = bus.dump(commit.batch) if commit.batch is not None else b""
+        first = commit.batch.first if commit.batch is not None else 0
+        expected, following = commit.expected, commit.following
+        answer = await _reached(
+            self._commit(
+                keys=[self._key(table_id, "state"), self._key(table_id, "log")],
+                args=[
+                    expected.epoch,
+                    expected.version,
+                    expected.commit,
+                    following.epoch,
+                    following.version,
+                    following.commit,
+                    commit.blob,
+                    commit.sequence,
+                    commit.deadline,
+                    first,
+                    batch,
+                    self._key(table_id, "events"),
+                ],
+            )
+        )
+        if not answer[0]:
+            return None
+        self._saw_time(int(answer[1]))
+        return Committed(int(answer[1]), int(answer[2]))
+
+    async def read_log(self, table_id: str, epoch: int, after: int, limit: int) -> list[Batch]:
+        """See `TableStore`."""
+        key = self._key(table_id, "log")
+        # The wanted sequence may lie inside a batch, whose id is that of its first event.
+        before = await _reached(self._redis.xrevrange(key, max=f"{epoch}-{after + 1}", min=f"{epoch}-0", count=1))
+        start = before[0][0].decode() if before else f"{epoch}-{after + 1}"
+        batches = await self._read(key, start, f"{epoch}-{1 << 62}", limit)
+        return [batch for batch in batches if batch.last > after]
+
+    async def read_from(self, table_id: str, epoch: int, first: int, limit: int) -> list[Batch]:
+        """See `TableStore`."""
+        key = self._key(table_id, "log")
+        before = await _reached(self._redis.xrevrange(key, max=f"{epoch}-{first}", min=f"{epoch}-0", count=1))
+        start = before[0][0].decode() if before else f"{epoch}-{first}"
+        return await self._read(key, start, "+", limit)
+
+    async def _read(self, key: str, start: str, end: str, limit: int) -> list[Batch]:
+        batches: list[Batch] = []
+        events = 0
+        while events < limit:
+            page = await _reached(self._redis.xrange(key, min=start, max=end, count=READ_PAGE))
+            for entry_id, fields in page:
+                batch = bus.load(fields[b"b"], int(fields[b"a"]))
+                batches.append(batch)
+                events += len(batch.entries)
+                start = "(" + entry_id.decode()
+                if events >= limit:
+                    break
+            if len(page) < READ_PAGE:
+                break
+        return batches
+
+    @asynccontextmanager
+    async def subscribe(self, table_id: str) -> AsyncIterator[AsyncIterator[Batch]]:
+        """See `TableStore`."""
+        pubsub = self._redis.pubsub(ignore_subscribe_messages=True)
+        try:
+            await _reached(pubsub.subscribe(self._key(table_id, "events")))
+            yield self._batches(pubsub)
+        finally:
+            await pubsub.aclose()  # type: ignore[no-untyped-call]
+
+    @staticmethod
+    async def _batches(pubsub: Any) -> AsyncIterator[Batch]:
+        while True:
+            message = await _reached(pubsub.get_message(timeout=SUBSCRIBE_POLL_SECONDS))
+            if message is None:
+                continue
+            at_ms, _, packed = cast(bytes, message["data"]).partition(b":")
+            yield bus.load(packed, int(at_ms))
+
+    async def claim_due(self, limit: int, hold_ms: int) -> list[Due]:
+        """See `TableStore`."""
+        shards = await asyncio.gather(
+            *(_reached(self._claim_due(keys=[self._due_key(n)], args=[limit, hold_ms])) for n in range(SHARDS))
+        )
+        claimed = []
+        for held, *members in shards:
+            claimed += [Due(member.decode(), int(held)) for member in members]
+        for due in claimed:
+            self._entered.pop(due.table_id, None)
+        return claimed
+
+    async def enter_due(self, table_id: str, due_ms: int) -> None:
+        """See `TableStore`."""
+        key = self._due_key(_shard(table_id))
+        await _reached(self._enter_due(keys=[key], args=[table_id, due_ms]))
+        self._entered[table_id] = due_ms
+
+    async def _enter_within(self, table_id: str, within_ms: int) -> None:
+        """Enters a deadline before its commit, unless the index surely holds an earlier time that nobody looks at yet."""
+        now_ms = self._estimate_ms() or await self.now_ms()
+        known = self._entered.get(table_id, 0)
+        if now_ms + CLAIM_MARGIN_MS < known <= now_ms + within_ms:
+            return
+        await self.enter_due(table_id, now_ms + within_ms)
+
+    def _estimate_ms(self) -> int:
+        """The store's time by this process's clock and the last answer seen; 0 before the first answer."""
+        return self._offset_ms and time.monotonic_ns() // 1_000_000 + self._offset_ms
+
+    def _saw_time(self, now_ms: int) -> None:
+        self._offset_ms = now_ms - time.monotonic_ns() // 1_000_000
+
+    async def settle_due(self, due: Due, hold_ms: int, next_ms: int) -> None:
+        """See `TableStore`."""
+        key = self._due_key(_shard(due.table_id))
+        await _reached(self._settle_due(keys=[key], args=[due.table_id, due.due_ms, next_ms]))
+
+    async def mark_unwritten(self, hand: Unwritten) -> None:
+        """See `TableStore`."""
+        # The place of its events first: a hand that is listed can then always be read.
+        first = f"{hand.first_epoch}:{hand.first}"
+        await _reached(self._redis.hsetnx(self._key(hand.table_id, "hands"), f"{hand.epoch}:{hand.hand}", first))
+        member = f"{hand.table_id}|{hand.epoch}|{hand.hand}"
+        now_ms = await self.now_ms()
+        await _reached(self._redis.zadd(self._unwritten_key(_shard(hand.table_id)), {member: now_ms}, nx=True))
+
+    async def confirm_written(self, table_id: str, epoch: int, hand: int, keep: int) -> None:
+        """See `TableStore`."""
+        member = f"{table_id}|{epoch}|{hand}"
+        await _reached(self._redis.zrem(self._unwritten_key(_shard(table_id)), member))
+        places = self._key(table_id, "hands")
+        async with self._redis.pipeline(transaction=False) as pipe:
+            pipe.hdel(places, f"{epoch}:{hand}")
+            pipe.hvals(places)
+            pipe.xrevrange(self._key(table_id, "log"), count=keep)
+            _, needed, kept = await _reached(pipe.execute())
+        if len(kept) < keep:
+            return
+        oldest = min([_place(kept[-1][0].replace(b"-", b":")), *(_place(value) for value in needed)])
+        await _reached(
+            self._redis.xtrim(self._key(table_id, "log"), minid=f"{oldest[0]}-{oldest[1]}", approximate=False)
+        )
+
+    async def find_unwritten(self, table_id: str, epoch: int, hand: int) -> Unwritten | None:
+        """See `TableStore`."""
+        place = await _reached(self._redis.hget(self._key(table_id, "hands"), f"{epoch}:{hand}"))
+        return Unwritten(table_id, epoch, hand, *_place(place)) if place else None
+
+    async def list_unwritten(self, limit: int, older_than_ms: int) -> list[Unwritten]:
+        """See `TableStore`."""
+        before = await self.now_ms() - older_than_ms
+        found: list[tuple[float, bytes]] = []
+        for shard in range(SHARDS):
+            members = await _reached(
+                self._redis.zrangebyscore(
+                    self._unwritten_key(shard), "-inf", before, start=0, num=limit, withscores=True
+                )
+            )
+            found += [(score, member) for member, score in members]
+        hands = []
+        for _, member in sorted(found)[:limit]:
+            table_id, epoch, hand = member.decode().split("|")
+            hands.append(Unwritten(table_id, int(epoch), int(hand)))
+        return hands
+
+    async def sweep_gap_ms(self) -> int:
+        """See `TableStore`."""
+        return int(await _reached(self._heartbeat(keys=[f"{self._prefix}:sweep"])))
+
+    async def now_ms(self) -> int:
+        """See `TableStore`."""
+        seconds, micros = await _reached(self._redis.time())
+        now_ms = int(seconds) * 1000 + int(micros) // 1000
+        self._saw_time(now_ms)
+        return now_ms
+
+    def _key(self, table_id: str, part: str) -> str:
+        return f"{self._prefix}:{{{table_id}}}:{part}"
+
+    def _due_key(self, shard: int) -> str:
+        return f"{self._prefix}:due:{shard}"
+
+    def _unwritten_key(self, shard: int) -> str:
+        return f"{self._prefix}:unwritten:{shard}"
+
+
+def _shard(table_id: str) -> int:
+    return zlib.crc32(table_id.encode()) % SHARDS
+
+
+def _place(value: bytes) -> tuple[int, int]:
+    epoch, _, first = value.decode().partition(":")
+    return int(epoch), int(first)
+
+
+async def _reached(answer: Awaitable[T] | Any) -> Any:
+    """Waits for an answer of Redis; whatever keeps it from coming is one kind of trouble to the callers."""
+    try:
+        return await answer
+    except (RedisConnectionError, RedisTimeoutError, OSError, asyncio.TimeoutError) as error:
+        raise StoreUnavailableError(str(error)) from error
+    except RedisError as error:
+        # LOADING, READONLY, OOM and the like: the server answers, but not with what was asked.
+        raise StoreUnavailableError(f"{type(error).__name__}: {error}") from error

@@ -1,0 +1,87 @@
+"""The Lua functions that make the store's writes atomic. All keys of one table share a hash slot, so each runs whole."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# KEYS: state, log. ARGV: expected epoch, version, commit; following epoch, version, commit; blob; sequence;
+# deadline (-1 keep, -2 clear, else milliseconds from now); first sequence; batch ('' for none); channel.
+# Answer: {1, now, deadline}, or {0} if the table has moved on.
+COMMIT: Final = """
+local at = redis.call('HMGET', KEYS[1], 'epoch', 'version', 'commit', 'deadline', 'at')
+local epoch, version, commit = at[1] or '0', at[2] or '0', at[3] or ''
+if commit == ARGV[6] then
+  return {1, at[5], at[4]}
+end
+local same = epoch == ARGV[1] and version == ARGV[2] and commit == ARGV[3]
+if not same and tonumber(epoch) >= tonumber(ARGV[4]) then
+  return {0}
+end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local stamp = string.format('%.0f', now)
+local deadline = at[4] or '0'
+if ARGV[9] == '-2' then
+  deadline = '0'
+elseif ARGV[9] ~= '-1' then
+  deadline = string.format('%.0f', now + tonumber(ARGV[9]))
+end
+redis.call('HSET', KEYS[1], 'epoch', ARGV[4], 'version', ARGV[5], 'commit', ARGV[6], 'blob', ARGV[7],
+  'sequence', ARGV[8], 'deadline', deadline, 'at', stamp)
+if ARGV[11] ~= '' then
+  redis.call('XADD', KEYS[2], ARGV[4] .. '-' .. ARGV[10], 'a', stamp, 'b', ARGV[11])
+  redis.call('PUBLISH', ARGV[12], stamp .. ':' .. ARGV[11])
+end
+return {1, stamp, deadline}
+"""
+
+# KEYS: index shard. ARGV: limit, hold. Answer: now, then table ids that were due, each put off by `hold`.
+CLAIM_DUE: Final = """
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, ARGV[1])
+local held = string.format('%.0f', now + tonumber(ARGV[2]))
+for _, member in ipairs(due) do
+  redis.call('ZADD', KEYS[1], held, member)
+end
+table.insert(due, 1, held)
+return due
+"""
+
+# KEYS: index shard. ARGV: table id, due time. Never moves an entry to a later time; an entry that is early enough is
+# still touched, so that a sweeper that has just claimed it cannot take it out without looking again.
+ENTER_DUE: Final = """
+local score = redis.call('ZSCORE', KEYS[1], ARGV[1])
+local due = ARGV[2]
+if score and tonumber(score) <= tonumber(due) then
+  due = string.format('%.0f', tonumber(score) - 1)
+end
+redis.call('ZADD', KEYS[1], due, ARGV[1])
+return 1
+"""
+
+# KEYS: index shard. ARGV: table id, due time claimed, next time (0: out). Nothing if another time was entered since.
+SETTLE_DUE: Final = """
+local score = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not score or tonumber(score) ~= tonumber(ARGV[2]) then
+  return 0
+end
+if ARGV[3] == '0' then
+  redis.call('ZREM', KEYS[1], ARGV[1])
+else
+  redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])
+end
+return 1
+"""
+
+# KEYS: heartbeat. Answer: milliseconds since the last one, 0 for the first.
+HEARTBEAT: Final = """
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local before = redis.call('GET', KEYS[1])
+redis.call('SET', KEYS[1], string.format('%.0f', now))
+if not before then
+  return 0
+end
+return now - tonumber(before)
+"""

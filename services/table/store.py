@@ -1,0 +1,140 @@
+"""Where the state and log of a table live. One commit writes both and publishes, or nothing at all.
+
+`RedisStore` is the real one; `MemoryStore` is the same contract in one process, for simulations. The suite runs one
+set of tests on both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from typing import Final, Protocol
+
+import msgspec
+
+from services.table.bus import Batch
+
+KEEP_DEADLINE: Final = -1
+CLEAR_DEADLINE: Final = -2
+
+LOG_READ_MAX: Final = 2_000
+
+
+class Version(msgspec.Struct, frozen=True, gc=False):
+    """Where a table's line of history stands. `commit` is random, so that two lines never look alike."""
+
+    epoch: int = 0
+    version: int = 0
+    commit: str = ""
+
+
+class Stored(msgspec.Struct, frozen=True, gc=False):
+    """A table as it is stored: its sealed state, the last sequence, and the deadline in the store's own time or 0."""
+
+    at: Version
+    blob: bytes
+    sequence: int
+    deadline_ms: int
+    now_ms: int
+
+
+class Commit(msgspec.Struct, frozen=True, gc=False):
+    """One atomic write: only if the table still stands at `expected` (or, with a higher epoch, below that epoch)."""
+
+    expected: Version
+    following: Version
+    blob: bytes
+    sequence: int
+    batch: Batch | None
+    deadline: int = KEEP_DEADLINE
+
+
+class Committed(msgspec.Struct, frozen=True, gc=False):
+    """The store's time at the commit, and the deadline that now holds (0: none)."""
+
+    now_ms: int
+    deadline_ms: int
+
+
+class Due(msgspec.Struct, frozen=True, gc=False):
+    """A table that the index says is due, and the time for which it was entered."""
+
+    table_id: str
+    due_ms: int
+
+
+class Unwritten(msgspec.Struct, frozen=True, gc=False):
+    """A finished hand whose history is not confirmed. Its events begin at `first` in epoch `first_epoch`."""
+
+    table_id: str
+    epoch: int
+    hand: int
+    first_epoch: int = 0
+    first: int = 0
+
+
+class StoreUnavailableError(RuntimeError):
+    """The store could not be reached in time; the outcome of a commit is then unknown."""
+
+
+class TableStore(Protocol):
+    """Everything that the table service keeps outside SQL. Every method may raise `StoreUnavailableError`."""
+
+    async def load(self, table_id: str) -> Stored | None:
+        """The table as it is stored, or None."""
+        ...
+
+    async def commit(self, table_id: str, commit: Commit) -> Committed | None:
+        """Writes state, log and publication at once; None if the table has moved on. Enters the due time first.
+
+        The same commit again, after an answer was lost, gets the first answer.
+        """
+        ...
+
+    async def read_log(self, table_id: str, epoch: int, after: int, limit: int) -> list[Batch]:
+        """Batches of this epoch with events beyond `after`, in order, about `limit` events at most."""
+        ...
+
+    async def read_from(self, table_id: str, epoch: int, first: int, limit: int) -> list[Batch]:
+        """Batches from an event on, over all later epochs, in order."""
+        ...
+
+    def subscribe(self, table_id: str) -> AbstractAsyncContextManager[AsyncIterator[Batch]]:
+        """Batches as they are committed by any process; some may be lost."""
+        ...
+
+    async def claim_due(self, limit: int, hold_ms: int) -> list[Due]:
+        """Tables that are due now; each is put off by `hold_ms`, so that one sweeper has it for that time."""
+        ...
+
+    async def enter_due(self, table_id: str, due_ms: int) -> None:
+        """Enters a table into the index, only ever to an earlier time."""
+        ...
+
+    async def settle_due(self, due: Due, hold_ms: int, next_ms: int) -> None:
+        """Puts a claimed table off to `next_ms` (0: takes it out), unless somebody has entered another time since."""
+        ...
+
+    async def mark_unwritten(self, hand: Unwritten) -> None:
+        """Says that a hand's history is due; called before the commit that ends the hand. Again: no change."""
+        ...
+
+    async def confirm_written(self, table_id: str, epoch: int, hand: int, keep: int) -> None:
+        """Takes a hand off the list and trims what no hand needs any more, but for about the last `keep` batches."""
+        ...
+
+    async def find_unwritten(self, table_id: str, epoch: int, hand: int) -> Unwritten | None:
+        """The entry of one hand, or None."""
+        ...
+
+    async def list_unwritten(self, limit: int, older_than_ms: int) -> list[Unwritten]:
+        """Hands whose history is due for at least that long, oldest first."""
+        ...
+
+    async def sweep_gap_ms(self) -> int:
+        """Leaves this sweep's heartbeat and says how long the whole house went without one."""
+        ...
+
+    async def now_ms(self) -> int:
+        """The store's own time."""
+        ...
