@@ -10,7 +10,9 @@ from __future__ import annotations
 import logging
 import re
 import sys
+import traceback
 from collections.abc import Mapping, MutableMapping, Sequence
+from pathlib import Path
 from typing import Any, Final, Literal
 
 import structlog
@@ -59,6 +61,7 @@ _PASSWORD_IN_URL: Final = re.compile(r"(\w+://[^/\s:@]*:)[^/\s@]+@")
 _CARDS: Final = re.compile(r"(?<![\w-])(?:[2-9TJQKA][cdhs])(?:[\s,;'\"\[\]()]*[2-9TJQKA][cdhs])+(?![\w-])")
 
 _MAX_DEPTH: Final = 6
+_PLACES_MAX: Final = 8
 
 
 def configure_logging(service: str, *, level: str = "info", form: Literal["json", "console"] = "json") -> None:
@@ -67,7 +70,7 @@ def configure_logging(service: str, *, level: str = "info", form: Literal["json"
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
-        structlog.processors.format_exc_info,
+        _without_messages,
         redact,
     ]
     renderer: structlog.typing.Processor = (
@@ -97,6 +100,17 @@ def logger(subject: str) -> structlog.typing.FilteringBoundLogger:
     return bound
 
 
+def _without_messages(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Replaces `exc_info` by the exception's type and place: its message may quote a card, a row or a token."""
+    given = event.pop("exc_info", None)
+    if given is True:
+        given = sys.exc_info()
+    error = given[1] if isinstance(given, tuple) else given
+    if isinstance(error, BaseException):
+        event.update(where(error))
+    return event
+
+
 def redact(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """A structlog processor that strikes out what no log may hold."""
     for name in list(event):
@@ -109,6 +123,15 @@ def redact_text(text: str) -> str:
     text = _JWT.sub(STRUCK_OUT, text)
     text = _PASSWORD_IN_URL.sub(rf"\1{STRUCK_OUT}@", text)
     return _CARDS.sub(STRUCK_OUT, text)
+
+
+def where(error: BaseException) -> dict[str, Any]:
+    """The type of an exception and the last places it came through; not its message, which may quote anything."""
+    places = [
+        f"{Path(frame.filename).name}:{frame.lineno} {frame.name}"
+        for frame in traceback.extract_tb(error.__traceback__)
+    ]
+    return {"error": type(error).__name__, "at": places[-_PLACES_MAX:]}
 
 
 def counter(name: str, documentation: str, labels: Sequence[str] = ()) -> Counter:
