@@ -50,13 +50,10 @@ def _descending(size: int) -> list[tuple[int, ...]]:
 
 def _multiples(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """Ranks for a shape like (2, 2, 1), from the lowest hand to the highest; equal multiplicities highest first."""
-    groups = [count for count in sorted(set(shape), reverse=True)]
     choices: list[tuple[int, ...]] = [()]
-    for count in groups:
+    for count in sorted(set(shape), reverse=True):
         size = shape.count(count)
-        choices = [
-            before + ranks for before in choices for ranks in _descending(size) if not set(before) & set(ranks)
-        ]
+        choices = [before + ranks for before in choices for ranks in _descending(size) if not set(before) & set(ranks)]
     return iter(choices)
 
 

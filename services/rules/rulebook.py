@@ -254,5 +254,3 @@ def _betting_faults(book: Rulebook) -> Iterator[Fault]:
         if book.spread_max < book.spread_min + 2:
             wrong = f"{book.spread_max} leaves no bet after the draw"
             yield Fault("spread_max", wrong, f"{book.spread_min + 2} or more")
-        if book.big_blind > book.spread_max:
-            yield Fault("big_blind", f"{book.big_blind} is above the spread's most", f"{book.spread_max} or less")
