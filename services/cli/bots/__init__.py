@@ -1,0 +1,1 @@
+"""Bots: players that know the public API and nothing else."""

@@ -1,0 +1,1 @@
+"""An embedded house on one machine: its folder, keys, ports and processes."""
