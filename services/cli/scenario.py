@@ -22,22 +22,8 @@ from services.rules.refusals import REASONS, CommandInvalid, Refusal
 from services.rules.rulebook import RulebookInvalid, RulebookUnknown, load_rulebook
 from services.rules.state import HandState
 
-_KEYS = [
-    "name",
-    "rule",
-    "rulebook",
-    "options",
-    "stacks",
-    "button",
-    "carry",
-    "posts",
-    "hands",
-    "stub",
-    "reshuffles",
-    "script",
-    "expect",
-]
 _REQUIRED = ["rulebook", "stacks", "button", "hands", "script"]
+_KEYS = [*_REQUIRED, "name", "rule", "options", "carry", "posts", "stub", "reshuffles", "expect"]
 _STEP_KEYS = ["seat", "do", "to", "cards", "refused"]
 _SIGHT_KEYS = ["stage", "to_act", "legal", "pot", "drawn", "hand", "stacks"]
 _LEGAL_KEYS = ["fold", "check", "call", "bet", "raise", "max_discards"]

@@ -250,7 +250,6 @@ def _betting_faults(book: Rulebook) -> Iterator[Fault]:
             yield Fault(
                 "big_blind", f"{book.big_blind} is not the small bet", f"{book.small_bet} in fixed limit, or none"
             )
-    if book.betting == "spread_limit":
-        if book.spread_max < book.spread_min + 2:
-            wrong = f"{book.spread_max} leaves no bet after the draw"
-            yield Fault("spread_max", wrong, f"{book.spread_min + 2} or more")
+    if book.betting == "spread_limit" and book.spread_max < book.spread_min + 2:
+        wrong = f"{book.spread_max} leaves no bet after the draw"
+        yield Fault("spread_max", wrong, f"{book.spread_min + 2} or more")
