@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 import msgspec
-from google.protobuf import timestamp_pb2
-
 from fivedraw.table.v1 import event_pb2
+from google.protobuf import timestamp_pb2
 
 BATCH_EVENTS_MAX: Final = 256
 

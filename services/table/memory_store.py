@@ -148,8 +148,9 @@ class MemoryStore:
     async def confirm_written(self, table_id: str, epoch: int, hand: int, keep: int) -> None:
         """See `TableStore`."""
         self._kept.unwritten.pop((table_id, epoch, hand), None)
-        needed = [(entry.first_epoch, entry.first) for entry, _ in self._kept.unwritten.values()
-                  if entry.table_id == table_id]
+        needed = [
+            (entry.first_epoch, entry.first) for entry, _ in self._kept.unwritten.values() if entry.table_id == table_id
+        ]
         log = self._kept.logs.get(table_id, [])
         oldest = min(needed, default=(1 << 62, 0))
         cut = sum((batch.epoch, batch.last) < oldest for batch in log)

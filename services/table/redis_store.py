@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from typing import Any, Final, TypeVar, cast
 
-import msgspec
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
@@ -62,7 +61,7 @@ class RedisStore:
     async def commit(self, table_id: str, commit: Commit) -> Committed | None:
         """See `TableStore`."""
         if commit.deadline > 0:
-            # An index entry that comes too early costs one look; one that is missing would lose the clock. Hence before.
+            # An index entry that comes too early costs one look; one that is missing loses the clock. Hence before.
             await self._enter_within(table_id, commit.deadline)
         batch = bus.dump(commit.batch) if commit.batch is not None else b""
         first = commit.batch.first if commit.batch is not None else 0
@@ -161,7 +160,7 @@ class RedisStore:
         self._entered[table_id] = due_ms
 
     async def _enter_within(self, table_id: str, within_ms: int) -> None:
-        """Enters a deadline before its commit, unless the index surely holds an earlier time that nobody looks at yet."""
+        """Enters a deadline before its commit, unless the index surely has an earlier time that is not due yet."""
         now_ms = self._estimate_ms() or await self.now_ms()
         known = self._entered.get(table_id, 0)
         if now_ms + CLAIM_MARGIN_MS < known <= now_ms + within_ms:
@@ -262,7 +261,7 @@ async def _reached(answer: Awaitable[T] | Any) -> Any:
     """Waits for an answer of Redis; whatever keeps it from coming is one kind of trouble to the callers."""
     try:
         return await answer
-    except (RedisConnectionError, RedisTimeoutError, OSError, asyncio.TimeoutError) as error:
+    except (TimeoutError, RedisConnectionError, RedisTimeoutError, OSError) as error:
         raise StoreUnavailableError(str(error)) from error
     except RedisError as error:
         # LOADING, READONLY, OOM and the like: the server answers, but not with what was asked.

@@ -260,9 +260,7 @@ def _left_with(conn: Connection, table_id: str, player: str, since_ms: int) -> i
 
 def _close_table(conn: Connection, table_id: str, now_ms: int) -> None:
     conn.execute(
-        sa.update(_tables)
-        .where(_tables.c.table_id == table_id, _tables.c.closed_ms.is_(None))
-        .values(closed_ms=now_ms)
+        sa.update(_tables).where(_tables.c.table_id == table_id, _tables.c.closed_ms.is_(None)).values(closed_ms=now_ms)
     )
 
 

@@ -1,4 +1,4 @@
-"""The Lua functions that make the store's writes atomic. All keys of one table share a hash slot, so each runs whole."""
+"""The Lua functions that make the store's writes atomic. All keys of one table share a hash slot."""
 
 from __future__ import annotations
 

@@ -1,0 +1,286 @@
+"""The life of seats and of the table between hands (RULES, section 6). Pure steps on a `Draft`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fivedraw.table.v1 import event_pb2, table_service_pb2
+
+from services.runtime.errors import Fault
+from services.table import asks, play, words
+from services.table.draft import Draft
+from services.table.narrate import BrokenHandError
+from services.table.state import (
+    BuyIn,
+    CashOut,
+    CloseRegistry,
+    RefundCarry,
+    Seat,
+    TableClock,
+    TableState,
+    TopUp,
+    WriteHistory,
+)
+
+IDLE_CARRY_MS: Final = 600_000
+LEAVE_REASON: Final = {
+    "asked": event_pb2.LEAVE_REASON_ASKED,
+    "table_closed": event_pb2.LEAVE_REASON_TABLE_CLOSED,
+    "absent": event_pb2.LEAVE_REASON_ABSENT,
+}
+
+
+def own_seat(state: TableState, caller: str) -> Seat:
+    """The caller's seat. Raises `NOT_SEATED`."""
+    seat = state.seat_of(caller)
+    if seat is None or seat.joining:
+        raise Fault("NOT_SEATED", f"{caller} has no seat at {state.name}", table=state.name)
+    return seat
+
+
+def sit_down(draft: Draft, ask: asks.SitDown) -> None:
+    """Reserves a seat and asks for the buy-in; the answer comes with its result."""
+    state, caller = draft.state, ask.request.caller
+    if state.mode in ("closing", "closed"):
+        raise Fault("TABLE_CLOSED", f"{state.name} is closed", table=state.name)
+    taken = state.seat_of(caller)
+    if taken is not None:
+        raise Fault("ALREADY_SEATED", f"{caller} sits in seat {taken.number}", seat=str(taken.number))
+    book = state.rulebook
+    number = _free_seat(state, ask.seat)
+    least = max(book.min_buy_in_minor, ask.left_with)
+    most = max(book.max_buy_in_minor, ask.left_with)
+    if ask.buy_in < ask.left_with:
+        raise Fault(
+            "REENTRY_BELOW_LEFT_STACK",
+            f"{ask.buy_in} is less than the {ask.left_with} this player left with",
+            tried=str(ask.buy_in),
+            least=str(least),
+            most=str(most),
+        )
+    if not least <= ask.buy_in <= most:
+        facts = {"tried": str(ask.buy_in), "least": str(least), "most": str(most)}
+        raise Fault("BUY_IN_OUT_OF_RANGE", f"a buy-in of {ask.buy_in} is not within {least} to {most}", **facts)
+    sitting = f"{state.table_id}.{state.epoch}.{state.effects_made + 1}"
+    state.seats[number] = Seat(number, caller, sitting, time_bank_ms=book.time_bank_ms)
+    draft.promise(ask.request)
+    draft.add_effect(BuyIn, hand=0, seat=number, sitting=sitting, player=caller, amount=ask.buy_in, request=ask.request)
+
+
+def _free_seat(state: TableState, wanted: int) -> int:
+    seats = state.rulebook.seats
+    if wanted:
+        if not 1 <= wanted <= seats:
+            raise Fault(
+                "SEAT_NOT_FOUND", f"seat {wanted} is not one of 1 to {seats}", tried=str(wanted), most=str(seats)
+            )
+        if wanted in state.seats:
+            raise Fault("SEAT_TAKEN", f"seat {wanted} is taken", seat=str(wanted))
+        return wanted
+    for number in range(1, seats + 1):
+        if number not in state.seats:
+            return number
+    raise Fault("SEAT_TAKEN", f"all {seats} seats of {state.name} are taken", seat="0")
+
+
+def bought_in(draft: Draft, effect: BuyIn, stack: int, display_name: str) -> None:
+    """The ledger has the buy-in: the seat is taken."""
+    state = draft.state
+    joined_late = state.last_hand > 0 and len(play.ready_seats(state)) >= 2
+    seat = draft.change_seat(
+        effect.seat,
+        joining=False,
+        stack=stack,
+        display_name=display_name,
+        owes_blind=joined_late and state.rulebook.big_blind > 0,
+    )
+    told = words.seat_view(state, seat)
+    draft.tell(seat_taken=event_pb2.SeatTaken(seat=told))
+    if effect.request is not None:
+        draft.answer(effect.request, table_service_pb2.SitDownResponse(seat=told))
+
+
+def buy_in_refused(draft: Draft, effect: BuyIn) -> None:
+    """The ledger refused the buy-in: the seat is free again. Nobody was told of it."""
+    del draft.state.seats[effect.seat]
+
+
+def top_up(draft: Draft, ask: asks.TopUp) -> None:
+    """Adds chips now, or notes them for the end of the hand."""
+    state = draft.state
+    seat = own_seat(state, ask.request.caller)
+    if seat.leaving:
+        raise Fault("NOT_SEATED", f"{seat.player} is leaving {state.name}", table=state.name)
+    most = state.rulebook.max_buy_in_minor - seat.stack - seat.top_up
+    if not 1 <= ask.amount <= most:
+        facts = {"tried": str(ask.amount), "least": "1", "most": str(max(0, most))}
+        raise Fault("BUY_IN_OUT_OF_RANGE", f"a top-up of {ask.amount} is not within 1 to {max(0, most)}", **facts)
+    if _plays(state, seat):
+        draft.change_seat(seat.number, top_up=seat.top_up + ask.amount)
+        told = table_service_pb2.TopUpResponse(stack_minor=seat.stack, after_hand=True)
+        draft.answer(ask.request, told)
+        return
+    draft.promise(ask.request)
+    draft.add_effect(TopUp, hand=0, seat=seat.number, sitting=seat.sitting, amount=ask.amount, request=ask.request)
+
+
+def topped_up(draft: Draft, effect: TopUp, stack: int) -> None:
+    """The ledger has added the chips."""
+    seat = draft.state.seats.get(effect.seat)
+    if seat is None or seat.sitting != effect.sitting:
+        raise BrokenHandError(f"the top-up of sitting {effect.sitting} has no seat")
+    draft.change_seat(effect.seat, stack=stack)
+    told = event_pb2.StackChanged(seat=effect.seat, stack_minor=stack, added_minor=effect.amount)
+    draft.tell(stack_changed=told)
+    if seat.sitting_out and seat.stack == 0:
+        # It sat out for want of chips alone.
+        _change(draft, effect.seat, "sit_in", sitting_out=False)
+    if effect.request is not None:
+        draft.answer(effect.request, table_service_pb2.TopUpResponse(stack_minor=stack))
+
+
+def update_seat(draft: Draft, ask: asks.UpdateSeat) -> None:
+    """Sits out or in, and sets what happens at showdown."""
+    seat = own_seat(draft.state, ask.request.caller)
+    if ask.auto_muck is not None:
+        seat = draft.change_seat(seat.number, auto_muck=ask.auto_muck)
+    if ask.sitting_out is not None and ask.sitting_out != seat.sitting_out:
+        word = "sit_out" if ask.sitting_out else "sit_in"
+        seat = _change(draft, seat.number, word, sitting_out=ask.sitting_out, missed_clocks=0)
+    told = table_service_pb2.UpdateSeatResponse(seat=words.seat_view(draft.state, seat))
+    draft.answer(ask.request, told)
+
+
+def leave(draft: Draft, ask: asks.Leave) -> None:
+    """Leaves at once between hands; in a hand, folds when the turn comes and is cashed out after it."""
+    state = draft.state
+    seat = own_seat(state, ask.request.caller)
+    if not seat.leaving:
+        seat = _change(draft, seat.number, "leaving", leaving=True)
+    if _plays(state, seat):
+        told = table_service_pb2.LeaveTableResponse(after_hand=True)
+        draft.answer(ask.request, told)
+        play.leave_turn(draft, seat.number)
+        return
+    if any(isinstance(effect, CashOut) and effect.sitting == seat.sitting for effect in state.effects):
+        told = table_service_pb2.LeaveTableResponse(after_hand=True)
+        draft.answer(ask.request, told)
+        return
+    draft.promise(ask.request)
+    draft.add_effect(CashOut, hand=0, seat=seat.number, sitting=seat.sitting, request=ask.request)
+
+
+def cashed_out(draft: Draft, effect: CashOut, amount: int) -> None:
+    """The ledger has moved the stack to the player's cash: the seat is free."""
+    seat = draft.state.seats.get(effect.seat)
+    if seat is not None and seat.sitting == effect.sitting:
+        del draft.state.seats[effect.seat]
+        draft.tell(
+            seat_left=event_pb2.SeatLeft(
+                seat=seat.number, player=seat.player, amount_minor=amount, reason=LEAVE_REASON[seat.leave_why]
+            )
+        )
+    if effect.request is not None:
+        told = table_service_pb2.LeaveTableResponse(amount_minor=amount)
+        draft.answer(effect.request, told)
+
+
+def carry_refunded(draft: Draft, amount: int) -> None:
+    """The ledger has given the carry back."""
+    draft.state.carry = 0
+    draft.tell(carry_refunded=event_pb2.CarryRefunded(amount_minor=amount))
+
+
+def between_hands(draft: Draft) -> None:
+    """Whatever is due while no hand is played: leavers, top-ups, the next hand's clock, the end of the table."""
+    state = draft.state
+    if state.playing is not None or state.mode == "closed":
+        return
+    if state.mode == "closing":
+        _closing(draft)
+        return
+    for seat in list(state.seats.values()):
+        _settle_seat(draft, seat)
+    if state.mode != "open" or state.effects or state.clock is not None:
+        return
+    if state.hand is not None or len(play.ready_seats(state)) >= 2:
+        draft.start_clock(TableClock("next_hand", state.hand_interval_ms))
+    elif state.carry:
+        draft.start_clock(TableClock("idle_carry", IDLE_CARRY_MS))
+
+
+def next_hand_due(draft: Draft) -> None:
+    """The pause between hands is over: the last hand's history is due, and a new hand if two are ready."""
+    _end_last_hand(draft)
+    draft.stop_clock()
+    if draft.state.mode == "open" and len(play.ready_seats(draft.state)) >= 2:
+        play.begin_hand(draft)
+
+
+def idle_carry_due(draft: Draft) -> None:
+    """Nobody has played for the carry for too long: it goes back to those who paid it (RULES, section 5)."""
+    draft.stop_clock()
+    draft.add_effect(RefundCarry, hand=0)
+
+
+def wake(draft: Draft) -> None:
+    """A seat was filled or came back: a clock that only waited for company makes way for the next hand's."""
+    clock = draft.state.clock
+    if clock is not None and clock.kind == "idle_carry" and len(play.ready_seats(draft.state)) >= 2:
+        draft.stop_clock()
+
+
+def _end_last_hand(draft: Draft) -> None:
+    hand = draft.state.hand
+    if hand is None or not hand.settled:
+        return
+    draft.add_effect(WriteHistory, hand=hand.number, epoch=hand.first_epoch)
+    draft.state.hand = None
+
+
+def _settle_seat(draft: Draft, seat: Seat) -> None:
+    state = draft.state
+    busy = {effect.sitting for effect in state.effects if isinstance(effect, CashOut | TopUp | BuyIn)}
+    if seat.joining or seat.sitting in busy:
+        return
+    if seat.leaving:
+        draft.add_effect(CashOut, hand=0, seat=seat.number, sitting=seat.sitting)
+        return
+    if seat.top_up:
+        amount = min(seat.top_up, state.rulebook.max_buy_in_minor - seat.stack)
+        draft.change_seat(seat.number, top_up=0)
+        if amount > 0:
+            draft.add_effect(TopUp, hand=0, seat=seat.number, sitting=seat.sitting, amount=amount)
+            return
+    if seat.stack == 0 and not seat.sitting_out:
+        _change(draft, seat.number, "no_chips", sitting_out=True)
+
+
+def _closing(draft: Draft) -> None:
+    state = draft.state
+    if state.effects:
+        return
+    _end_last_hand(draft)
+    draft.stop_clock()
+    if state.carry:
+        draft.add_effect(RefundCarry, hand=0)
+        return
+    for seat in list(state.seats.values()):
+        draft.change_seat(seat.number, leaving=True, leave_why="table_closed")
+        draft.add_effect(CashOut, hand=0, seat=seat.number, sitting=seat.sitting)
+    if not state.seats:
+        state.mode = "closed"
+        draft.tell(table_closed=event_pb2.TableClosed(reason=state.mode_reason))
+        draft.add_effect(CloseRegistry, hand=0)
+
+
+def _change(draft: Draft, number: int, reason: str, **changes: object) -> Seat:
+    seat = draft.change_seat(number, **changes)
+    told = event_pb2.SeatChanged(seat=words.seat_view(draft.state, seat), reason=reason)
+    draft.tell(seat_changed=told)
+    return seat
+
+
+def _plays(state: TableState, seat: Seat) -> bool:
+    hand = state.playing
+    return hand is not None and hand.sittings.get(seat.number) == seat.sitting
