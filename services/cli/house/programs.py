@@ -52,7 +52,7 @@ def programs(folder: Folder, keys: HouseKeys, ports: Ports, *, log_level: str) -
 
 # Who is told which secret.
 _WALLET_SECRETS: Final = ("service_key",)
-_DECK_SECRETS: Final = ("service_key", "sealing_keys")
+_DECK_SECRETS: Final = ("service_key", "deck_keys")
 _TABLE_SECRETS: Final = ("service_key", "sealing_keys", "redis_url")
 _HISTORY_SECRETS: Final = ("service_key", "sealing_keys", "redis_url", "broker_url")
 
@@ -89,7 +89,9 @@ class _Services:
         path = self.folder.run / "secrets" / service
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name in takes:
-            self.folder.write_private(path / f"fivedraw_{name}", self.secrets[name])
+            # The deck seals its decks under keys that no other service has.
+            setting = "sealing_keys" if name == "deck_keys" else name
+            self.folder.write_private(path / f"fivedraw_{setting}", self.secrets[name])
         return path
 
 
@@ -110,6 +112,7 @@ def _secrets(keys: HouseKeys, ports: Ports) -> dict[str, str]:
     return {
         "service_key": keys.service_key,
         "sealing_keys": keys.sealing_keys,
+        "deck_keys": keys.deck_keys,
         "redis_url": f"{redis}/{TABLES_DB}",
         "broker_url": f"{redis}/{BROKER_DB}",
     }

@@ -51,12 +51,21 @@ class Supervisor:
         self._log_from = 0
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        """Starts supervisord and, with it, the processes. Ends one that an earlier run left behind.
+    def end_leftover(self) -> None:
+        """Ends, in order, a house that an earlier run left behind. Raises `FolderError` when it does not end."""
+        try:
+            pid = int(self._proxy().supervisor.getPID())
+        except _FAULTS:
+            return
+        self._proxy().supervisor.shutdown()
+        limit = time.monotonic() + sum(program.stop_seconds for program in self._programs) + START_SECONDS
+        while _is_running(pid):
+            if time.monotonic() > limit:
+                raise FolderError(f"processes of an earlier run do not end: see process {pid}")
+            time.sleep(POLL_SECONDS)
 
-        Raises `FolderError` when it does not come up.
-        """
-        self._end_leftover()
+    def start(self) -> None:
+        """Starts supervisord and, with it, the processes. Raises `FolderError` when it does not come up."""
         configuration = self._folder.run / "supervisord.conf"
         self._folder.write_private(configuration, configuration_of(self._folder, self._socket, self._programs))
         self._log_from = self._log.stat().st_size if self._log.exists() else 0
@@ -120,18 +129,6 @@ class Supervisor:
             self._process.wait()
             return False
         return True
-
-    def _end_leftover(self) -> None:
-        try:
-            pid = int(self._proxy().supervisor.getPID())
-        except _FAULTS:
-            return
-        self._proxy().supervisor.shutdown()
-        limit = time.monotonic() + sum(program.stop_seconds for program in self._programs) + START_SECONDS
-        while _is_running(pid):
-            if time.monotonic() > limit:
-                raise FolderError(f"processes of an earlier run do not end: see process {pid}")
-            time.sleep(POLL_SECONDS)
 
     def _await_answer(self) -> None:
         limit = time.monotonic() + START_SECONDS

@@ -1,0 +1,1 @@
+"""The commands of `fivedraw` that start or call a house."""
