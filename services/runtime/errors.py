@@ -92,6 +92,7 @@ def _reasons() -> dict[str, Reason]:
             "LEDGER_CLOSED": "the ledger takes no new risk until it was audited",
             "NOT_SHUFFLED": "cut the deck before the first card is dealt",
             "ALREADY_SHUFFLED": "the deck is frozen; go on to the deal",
+            "NOT_DEALT": "deal the hands before the draw",
             "ALREADY_DEALT": "the cards are out; repeat a deal only with its own step id",
             "ALREADY_DREW": "this seat has drawn in this round",
             "SEED_NOT_DUE": "ask again after the delay that the metadata states",
