@@ -6,7 +6,7 @@ from services.deck import dealing
 from services.rules.awaits import AwaitDeal, AwaitExchange, AwaitLateCard
 from services.rules.commands import AnyCommand, Begin, DeliverDeal, DeliverExchange, DeliverLateCard
 from services.rules.events import AnyEvent
-from services.rules.hand import awaits, decide, evolve
+from services.rules.hand import awaits, step
 from services.rules.state import HandState
 
 
@@ -39,9 +39,7 @@ class DealtHand:
         return events
 
     def _apply(self, command: AnyCommand) -> tuple[AnyEvent, ...]:
-        events = decide(self.state, command)
-        for event in events:
-            self.state = evolve(self.state, event)
+        events, self.state = step(self.state, command)
         self.events.extend(events)
         return events
 

@@ -27,30 +27,9 @@ from services.rules.rulebook import Rulebook, RulebookInvalid, load_rulebook
 from services.rules.state import HandState
 
 _BETTING = {"fixed": "fixed_limit", "pot": "pot_limit", "no": "no_limit"}
-_KEYS = frozenset(
-    [
-        "id",
-        "network",
-        "limit",
-        "small_blind",
-        "big_blind",
-        "small_bet",
-        "big_bet",
-        "button",
-        "stacks",
-        "posts",
-        "first_round",
-        "draws",
-        "second_round",
-        "dealt",
-        "final",
-        "shown",
-        "mucked",
-        "pot",
-        "rake",
-        "collected",
-    ]
-)
+_FACTS = ("id", "network", "limit", "small_blind", "big_blind", "small_bet", "big_bet", "button", "stacks", "posts")
+_COURSE = ("first_round", "draws", "second_round", "dealt", "final", "shown", "mucked", "pot", "rake", "collected")
+_KEYS = frozenset((*_FACTS, *_COURSE))
 _PLACEMENTS_TRIED = 1000
 
 

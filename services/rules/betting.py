@@ -54,13 +54,9 @@ def legal_bets(state: HandState, position: int) -> LegalActions:
     else:
         bet = None if bet_refusal(state, position) else bet_bounds(state, position)
         raised = None
-    return LegalActions(
-        fold=may_fold(state, position),
-        check=may_check(state, position),
-        call=min(level - put, state.stacks[position]) if level > put else None,
-        bet=bet,
-        raise_=raised,
-    )
+    check = may_check(state, position)
+    call = to_call(state, position) if level > put else None
+    return LegalActions(may_fold(state, check), check, call, bet, raised)
 
 
 def may_check(state: HandState, position: int) -> bool:
@@ -68,9 +64,15 @@ def may_check(state: HandState, position: int) -> bool:
     return state.level <= state.put[position] and not _bet_or_fold(state)
 
 
-def may_fold(state: HandState, position: int) -> bool:
+def may_fold(state: HandState, may_check: bool) -> bool:
     """With check-or-open nobody folds while checking is free, after the draw either; otherwise always."""
-    return state.rulebook.first_round != "check_or_open" or not may_check(state, position)
+    return not may_check or state.rulebook.first_round != "check_or_open"
+
+
+def to_call(state: HandState, position: int) -> int:
+    """The chips that a call adds: all it has, if that is less."""
+    owed, stack = state.level - state.put[position], state.stacks[position]
+    return owed if owed < stack else stack
 
 
 def _bet_or_fold(state: HandState) -> bool:
@@ -130,7 +132,7 @@ def bet_bounds(state: HandState, position: int) -> Bounds:
         most = rulebook.spread_max - second
     else:
         most = least
-    return min(least, reach), min(most, reach)
+    return least if least < reach else reach, most if most < reach else reach
 
 
 def raise_bounds(state: HandState, position: int) -> Bounds | None:
@@ -149,7 +151,7 @@ def raise_bounds(state: HandState, position: int) -> Bounds | None:
         most = level + rulebook.spread_max - (state.stage == "second_round")
     else:
         least = most = state.full_level + state.least_raise
-    return min(least, reach), min(most, reach)
+    return least if least < reach else reach, most if most < reach else reach
 
 
 def act(state: HandState, position: int, kind: ActionKind, to: int, by_clock: bool) -> Acted:
@@ -158,15 +160,14 @@ def act(state: HandState, position: int, kind: ActionKind, to: int, by_clock: bo
     if kind == "call":
         if level <= put:
             raise Refusal("NOTHING_TO_CALL", level=level)
-        added = min(level - put, stack)
-        return _acted(state, position, kind, added, by_clock)
+        return _acted(state, position, kind, to_call(state, position), by_clock)
     if kind == "fold":
-        if not may_fold(state, position):
+        if not may_fold(state, may_check(state, position)):
             raise Refusal("CANNOT_FOLD")
         return _acted(state, position, kind, 0, by_clock)
     if kind == "check":
         if not may_check(state, position):
-            instead = f"call {min(level - put, stack)}, raise or fold" if level > put else "bet or fold"
+            instead = f"call {to_call(state, position)}, raise or fold" if level > put else "bet or fold"
             raise Refusal("CANNOT_CHECK", instead=instead, level=level)
         return _acted(state, position, kind, 0, by_clock)
     bounds: Bounds | None

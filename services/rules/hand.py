@@ -26,6 +26,7 @@ from services.rules.awaits import (
     AwaitNothing,
 )
 from services.rules.betting import NO_ACTIONS, LegalActions
+from services.rules.cards import DECK
 from services.rules.commands import (
     Act,
     AnyCommand,
@@ -61,7 +62,10 @@ from services.rules.state import HandState
 
 __all__ = ["awaits", "decide", "evolve", "legal", "start_hand", "step"]
 
+_DECK = frozenset(DECK)
+
 Events = tuple[AnyEvent, ...]
+Step = tuple[Events, HandState]
 
 
 def start_hand(  # noqa: PLR0917 - what a hand starts from, in the order it is said
@@ -162,15 +166,12 @@ def decide(state: HandState, command: AnyCommand) -> Events:
 
     Raises `Refusal` where the rules do not allow it, `CommandInvalid` where no correct caller would send it.
     """
-    return _DECIDERS[type(command)](state, command)
+    return _STEPS[type(command)](state, command)[0]
 
 
-def step(state: HandState, command: AnyCommand) -> tuple[Events, HandState]:
-    """`decide`, and the state after its events."""
-    events = decide(state, command)
-    for event in events:
-        state = evolve(state, event)
-    return events, state
+def step(state: HandState, command: AnyCommand) -> Step:
+    """The events that follow from a command, as `decide` gives them, and the state after them, as `evolve` does."""
+    return _STEPS[type(command)](state, command)
 
 
 class _Story:
@@ -185,17 +186,20 @@ class _Story:
             self.events.append(event)
             self.state = evolve(self.state, event)
 
+    def told(self) -> Step:
+        return tuple(self.events), self.state
 
-def _begin(state: HandState, _command: Begin) -> Events:
+
+def _begin(state: HandState, _command: Begin) -> Step:
     if state.stage != "forced_bets":
         raise CommandInvalid("this hand has begun already")
     story = _Story(state)
     story.tell(*forced_bets(state))
-    level = state.rulebook.big_blind
-    return (*story.events, ForcedBetsCompleted(level, story.state.pot))
+    story.tell(ForcedBetsCompleted(state.rulebook.big_blind, story.state.pot))
+    return story.told()
 
 
-def _deliver_deal(state: HandState, command: DeliverDeal) -> Events:
+def _deliver_deal(state: HandState, command: DeliverDeal) -> Step:
     if state.stage != "deal":
         raise CommandInvalid("no deal is due")
     hands = command.hands
@@ -206,10 +210,10 @@ def _deliver_deal(state: HandState, command: DeliverDeal) -> Events:
     story = _Story(state)
     story.tell(*(CardsDealt(seat, 5, tuple(hands[seat])) for seat in state.seats))
     _start_first_round(story)
-    return tuple(story.events)
+    return story.told()
 
 
-def _act(state: HandState, command: Act) -> Events:
+def _act(state: HandState, command: Act) -> Step:
     position = state.to_act
     if position < 0 or state.seats[position] != command.seat:
         raise _not_now(state, command.seat)
@@ -218,13 +222,13 @@ def _act(state: HandState, command: Act) -> Events:
     return _after_action(state, betting.act(state, position, command.kind, command.to, False))
 
 
-def _after_action(state: HandState, acted: AnyEvent) -> Events:
+def _after_action(state: HandState, acted: AnyEvent) -> Step:
     if acted.next_seat is not None:  # type: ignore[union-attr]
-        return (acted,)
+        return (acted,), evolve(state, acted)
     story = _Story(state)
     story.tell(acted)
     _end_round(story)
-    return tuple(story.events)
+    return story.told()
 
 
 def _not_now(state: HandState, seat: int) -> Exception:
@@ -235,7 +239,7 @@ def _not_now(state: HandState, seat: int) -> Exception:
     return Refusal("NOT_YOUR_TURN", tried=seat, to_act=to_act if to_act is not None else "nobody")
 
 
-def _discard(state: HandState, command: Discard) -> Events:
+def _discard(state: HandState, command: Discard) -> Step:
     position = state.to_act
     if state.stage == "draw" and command.seat in state.seats:
         own = state.position(command.seat)
@@ -248,17 +252,17 @@ def _discard(state: HandState, command: Discard) -> Events:
     return _discarded(state, position, command.cards, False)
 
 
-def _discarded(state: HandState, position: int, cards: tuple[int, ...], by_clock: bool) -> Events:
+def _discarded(state: HandState, position: int, cards: tuple[int, ...], by_clock: bool) -> Step:
     discarded = drawing.discard(state, position, tuple(cards), by_clock)
     if cards or discarded.next_seat is not None:
-        return (discarded,)
+        return (discarded,), evolve(state, discarded)
     story = _Story(state)
     story.tell(discarded)
     _end_draw(story)
-    return tuple(story.events)
+    return story.told()
 
 
-def _clock_ran_out(state: HandState, command: ClockRanOut) -> Events:
+def _clock_ran_out(state: HandState, command: ClockRanOut) -> Step:
     position = state.to_act
     if position < 0 or state.seats[position] != command.seat:
         raise _not_now(state, command.seat)
@@ -268,7 +272,7 @@ def _clock_ran_out(state: HandState, command: ClockRanOut) -> Events:
     return _after_action(state, betting.act(state, position, kind, 0, True))  # type: ignore[arg-type]
 
 
-def _deliver_exchange(state: HandState, command: DeliverExchange) -> Events:
+def _deliver_exchange(state: HandState, command: DeliverExchange) -> Step:
     position = state.exchange
     if position < 0 or state.seats[position] != command.seat:
         raise CommandInvalid(f"no exchange of seat {command.seat} is due")
@@ -284,10 +288,10 @@ def _deliver_exchange(state: HandState, command: DeliverExchange) -> Events:
     story.tell(CardsDrawn(command.seat, due, False, cards, after))
     if after is None:
         _end_draw(story)
-    return tuple(story.events)
+    return story.told()
 
 
-def _deliver_late_card(state: HandState, command: DeliverLateCard) -> Events:
+def _deliver_late_card(state: HandState, command: DeliverLateCard) -> Step:
     position = state.late
     if state.stage != "draw" or state.to_act >= 0 or state.exchange >= 0 or position < 0:
         raise CommandInvalid("no late card is due")
@@ -303,21 +307,23 @@ def _deliver_late_card(state: HandState, command: DeliverLateCard) -> Events:
         story.tell(CardBurned())
     story.tell(CardsDrawn(command.seat, 1, True, (command.card,), None))
     _start_second_round(story)
-    return tuple(story.events)
+    return story.told()
 
 
 def _check_fresh(state: HandState, cards: Collection[int], position: int = -1) -> None:
     """The deck never gives a card twice, one that a live hand holds, or one that its receiver discarded."""
-    if len(set(cards)) != len(cards) or not all(0 <= card < 52 for card in cards):
+    fresh = set(cards)
+    if len(fresh) != len(cards) or not fresh <= _DECK:
         raise CommandInvalid("the cards delivered are not distinct cards of the deck")
+    live = state.live
     for other, hand in enumerate(state.hands):
-        if state.live >> other & 1 and any(card in hand for card in cards):
+        if hand and live >> other & 1 and not fresh.isdisjoint(hand):
             raise CommandInvalid("a card delivered is in a live hand")
-    if position >= 0 and any(card in state.discards[position] for card in cards):
+    if position >= 0 and not fresh.isdisjoint(state.discards[position]):
         raise CommandInvalid("a card delivered was discarded by its receiver")
 
 
-def _show(state: HandState, command: Show) -> Events:
+def _show(state: HandState, command: Show) -> Step:
     position = state.position(command.seat)
     if position < 0:
         raise CommandInvalid(f"seat {command.seat} is not in this hand")
@@ -325,7 +331,9 @@ def _show(state: HandState, command: Show) -> Events:
     if shown or not state.live >> position & 1:
         raise Refusal("WRONG_STAGE", stage=state.stage)
     hand = state.hands[position]
-    return (HandShown(command.seat, hand, describe(rank(hand)), True),)
+    story = _Story(state)
+    story.tell(HandShown(command.seat, hand, describe(rank(hand)), True))
+    return story.told()
 
 
 def _start_first_round(story: _Story) -> None:
@@ -396,7 +404,7 @@ def _end_draw(story: _Story) -> None:
         _start_second_round(story)
 
 
-_DECIDERS: dict[type, Callable[[HandState, Any], Events]] = {
+_STEPS: dict[type, Callable[[HandState, Any], Step]] = {
     Begin: _begin,
     DeliverDeal: _deliver_deal,
     Act: _act,
