@@ -1,28 +1,136 @@
-# Every command of the project. `make help` lists them.
+# Every command of the project; `make help` lists them.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Tests run in this many processes, each with servers of its own.
+WORKERS ?= 2
+# More words for `fivedraw up`, for example `make run UP="--tables 6 --speed fast"`.
+UP ?=
+# More words for pytest, for example `make test PYTEST="-k wallet -x"`.
+PYTEST ?=
+
 PROTOS = $(shell find proto -name '*.proto' | LC_ALL=C sort)
+# The locks are complete and hashed, so pip has nothing to resolve and takes nothing that is not in them. Byte code is
+# compiled by the first import of what is really used.
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile
+RUN_SET := $(VENV)/.run-set
+DEV_SET := $(VENV)/.dev-set
+CODE := services/gen/.stamp
 
 .PHONY: help
 help: ## Lists the commands.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-.PHONY: proto
-proto: services/gen/.stamp ## Generates the Python code of the protos into services/gen.
+.PHONY: setup
+setup: $(RUN_SET) $(CODE) ## Makes the virtual environment and the generated code; other commands do it when needed.
 
-# Type stubs come from mypy-protobuf where the development set is installed, and from protoc itself elsewhere.
-# The new tree takes the old one's place at once, so that a running test never imports half of it.
-services/gen/.stamp: $(PROTOS) Makefile
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "fivedraw needs Python 3.11 or later")'
+	@echo "making a virtual environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(RUN_SET): requirements.lock pyproject.toml | $(VENV)/bin/python
+	@echo "installing what the casino needs"
+	@$(PIP_INSTALL) --require-hashes -r requirements.lock
+	@$(PIP_INSTALL) --no-build-isolation -e .
+	@touch $@
+
+$(DEV_SET): requirements-dev.lock $(RUN_SET)
+	@echo "installing what tests and checks need"
+	@$(PIP_INSTALL) --require-hashes -r requirements-dev.lock
+	@touch $@
+
+.PHONY: dev
+dev: $(DEV_SET) $(CODE)
+
+.PHONY: proto
+proto: $(CODE) ## Generates the Python code of the protos into services/gen.
+
+# Type stubs come from mypy-protobuf where the development set is installed, and from protoc itself elsewhere. The new
+# tree is made aside, so that a fault in a proto leaves the old one in place.
+$(CODE): $(PROTOS) $(wildcard $(DEV_SET)) | $(RUN_SET)
 	@mkdir -p build services/gen; out=$$(mktemp -d build/gen.XXXXXX); trap 'rm -rf "$$out"' EXIT; \
 	if [ -x $(BIN)/protoc-gen-mypy ]; then \
-	  stubs="--plugin=protoc-gen-mypy=$(BIN)/protoc-gen-mypy --plugin=protoc-gen-mypy_grpc=$(BIN)/protoc-gen-mypy_grpc --mypy_out=quiet:$$out --mypy_grpc_out=quiet:$$out"; \
+	  stubs="--plugin=protoc-gen-mypy=$(BIN)/protoc-gen-mypy --mypy_out=quiet:$$out"; \
+	  stubs="$$stubs --plugin=protoc-gen-mypy_grpc=$(BIN)/protoc-gen-mypy_grpc --mypy_grpc_out=quiet:$$out"; \
 	else stubs="--pyi_out=$$out"; fi; \
 	$(BIN)/python -m grpc_tools.protoc -I proto --python_out="$$out" --grpc_python_out="$$out" $$stubs $(PROTOS); \
 	find "$$out/fivedraw" -type d -exec touch {}/__init__.py \;; \
 	rm -rf services/gen/fivedraw; mv "$$out/fivedraw" services/gen/fivedraw
 	@touch $@
+
+.PHONY: run
+run: setup ## Starts the casino with bots at its tables; Ctrl-C ends it in order, and the next run goes on.
+	@$(BIN)/fivedraw up $(UP)
+
+.PHONY: down
+down: setup ## Ends a casino that `make run` started elsewhere.
+	@$(BIN)/fivedraw down
+
+.PHONY: fmt
+fmt: dev ## Formats the Python code.
+	@$(BIN)/ruff check --quiet --fix-only .
+	@$(BIN)/ruff format .
+
+.PHONY: lint
+lint: dev ## Checks style, types, the walls between services, protos, Dockerfile, compose file.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/buf lint
+	@$(MAKE) --no-print-directory breaking
+	$(BIN)/hadolint deploy/Dockerfile
+	$(BIN)/docker-compose --env-file deploy/example.env config --quiet
+
+# The contract is measured against the last release; before the first one it may still move.
+.PHONY: breaking
+breaking: dev
+	@release=$$(git describe --tags --match 'v*' --abbrev=0 2>/dev/null || true); \
+	if [ -n "$$release" ]; then $(BIN)/buf breaking --against ".git#tag=$$release"; \
+	else echo "buf breaking: no release to compare with yet"; fi
+
+.PHONY: test
+test: dev ## Runs the quick suite on real Redis and PostgreSQL (minutes).
+	@$(BIN)/python -m pytest -m "not long and not full" -n $(WORKERS) --dist loadfile $(PYTEST)
+
+.PHONY: test-full
+test-full: dev deploy-tools ## Runs what needs Debian packages (and installs those).
+	@$(BIN)/python -m pytest -m full $(PYTEST)
+
+.PHONY: test-long
+test-long: dev ## Runs the long statistical and soak tests.
+	@$(BIN)/python -m pytest -m long --timeout 3600 $(PYTEST)
+
+.PHONY: deploy-tools
+deploy-tools:
+	@command -v promtool >/dev/null || { \
+	  sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	  $$sudo apt-get update -qq; \
+	  $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends prometheus >/dev/null; }
+
+.PHONY: bench
+bench: dev ## Measures the hot paths; writes build/bench.json.
+	@$(BIN)/python -m bench
+
+.PHONY: fuzz-rules
+fuzz-rules: dev ## Plays 100,000 random hands over all rulebooks.
+	@$(BIN)/python -m tests.property.fuzz_rules
+
+.PHONY: soak-wallet
+soak-wallet: dev ## Runs 1,000,000 random operations with faults on each database's ledger.
+	@$(BIN)/python -m tests.property.soak_wallet
+
+# uv resolves for all platforms at once, which pip cannot; it lives in an environment of its own.
+.PHONY: lock
+lock: ## Writes the lock files anew from pyproject.toml, keeping versions that still fit (LOCK="--upgrade" for newer).
+	@$(PYTHON) -m venv build/uv && build/uv/bin/pip install --quiet --disable-pip-version-check uv
+	@compile="build/uv/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes"; \
+	compile="$$compile --no-emit-index-url --no-header pyproject.toml"; \
+	$$compile --all-extras $(LOCK) -o requirements-dev.lock; \
+	$$compile --extra embedded --extra build -c requirements-dev.lock -o requirements.lock
