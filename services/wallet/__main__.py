@@ -1,0 +1,63 @@
+"""Starts the wallet service."""
+
+from __future__ import annotations
+
+import asyncio
+
+from services.runtime import server
+from services.runtime.clock import SystemClock
+from services.runtime.database import Database
+from services.wallet import auditing, grpc_api
+from services.wallet.ledger import Ledger
+from services.wallet.settings import WalletSettings
+
+
+async def main() -> None:
+    """Wires the wallet and serves until it is told to stop."""
+    settings = WalletSettings.load()
+    clock = SystemClock()
+    db = Database(
+        settings.database_url.get_secret_value(),
+        pool_size=settings.database_pool_size,
+        # The ledger takes its own row locks, in one order.
+        isolation="READ COMMITTED",
+        migrations_folder=settings.migrations,
+    )
+    ledger = Ledger(
+        db,
+        clock,
+        group_max=settings.wallet_group_max,
+        queue_max=settings.wallet_queue_max,
+        group_wait_ms=settings.wallet_group_wait_ms,
+        shard=settings.wallet_shard,
+    )
+    auditor = auditing.Auditor(
+        db,
+        clock,
+        seal_interval_ms=settings.wallet_seal_interval_ms,
+        audit_interval_ms=settings.wallet_audit_interval_ms,
+    )
+    background: list[asyncio.Task[None]] = []
+
+    async def on_start() -> None:
+        await db.migrate("wallet")
+        background.append(asyncio.create_task(auditor.run()))
+
+    async def on_stop() -> None:
+        for task in background:
+            await auditing.end(task)
+        await ledger.close()
+        await db.close()
+
+    await server.serve(
+        "wallet",
+        settings,
+        lambda grpc_server: grpc_api.register(ledger, auditor, grpc_server),
+        on_start=on_start,
+        on_stop=on_stop,
+        clock=clock,
+    )
+
+
+if __name__ == "__main__":
+    server.run(main())

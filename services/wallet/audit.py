@@ -1,0 +1,288 @@
+"""Reads the whole ledger on one snapshot and says what is wrong with it.
+
+Each fault begins with its name (docs/ledger.md lists them). First comes what the chain says, then what the entries say
+of themselves, then what the rows say against the entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from sqlalchemy import Connection, select, text
+
+from services.wallet import chain, chart
+from services.wallet import commands as c
+from services.wallet.chart import AccountKind
+from services.wallet.group import OK
+from services.wallet.schema import accounts, seals
+
+FAULTS_MAX: Final = 100
+_ACCOUNTS_PER_PAGE: Final = 10_000
+
+_MOVES: Final = {int(code): moves for code, moves in chart.MOVES.items()}
+_KIND_BY_PREFIX: Final = {kind.name.lower(): kind for kind in AccountKind}
+_APPEND_ONLY: Final = ("batches", "transfers", "seals", "player_changes")
+_CLOSES: Final = frozenset({"AwardPot", "VoidHand", "FenceTable"})
+_STEPS: Final = frozenset({"PostForced", "CollectBets", "AwardPot"})
+
+
+def examine(conn: Connection, published_head: str = "") -> c.AuditReport:
+    """Audits everything in the connection's snapshot.
+
+    `published_head` is a head that was written down elsewhere: it must be in the chain, or the chain was replaced.
+    """
+    return _Audit(conn, published_head).report()
+
+
+class _Audit:
+    def __init__(self, conn: Connection, published_head: str) -> None:
+        self._conn = conn
+        self._published_head = published_head
+        self._faults: list[str] = []
+        self._balances: dict[str, int] = {}
+        self._closed_hand: dict[str, int] = {}
+        self._entries = 0
+
+    def report(self) -> c.AuditReport:
+        head = self._read_entries()
+        self._compare_accounts()
+        for name, question in _QUESTIONS:
+            self._ask(name, question)
+        self._find_triggers()
+        return c.AuditReport(tuple(self._faults[:FAULTS_MAX]), self._entries, head)
+
+    def _fault(self, name: str, what: str) -> None:
+        if len(self._faults) < FAULTS_MAX:
+            self._faults.append(f"{name}: {what}")
+
+    def _read_entries(self) -> str:
+        """Walks seals and batches side by side; returns the chain's head as it is stored."""
+        links = self._links()
+        link = next(links, None)
+        under_way = chain.HeadUnderWay(link.previous_head) if link else None
+        heads = {chain.GENESIS}
+        stored_head = chain.GENESIS
+        for page in chain.pages(self._conn, 0, chart.BALANCE_MAX_MINOR):
+            for batch, lines in page:
+                while link is not None and under_way is not None and batch[0] > link.last_batch:
+                    self._close_link(link, under_way)
+                    heads.add(link.head)
+                    stored_head = link.head
+                    link = next(links, None)
+                    under_way = chain.HeadUnderWay(link.previous_head) if link else None
+                if under_way is not None:
+                    under_way.add(batch, lines)
+                self._read_batch(batch, lines)
+        while link is not None and under_way is not None:
+            self._close_link(link, under_way)
+            heads.add(link.head)
+            stored_head = link.head
+            link = next(links, None)
+            under_way = chain.HeadUnderWay(link.previous_head) if link else None
+        if self._published_head and self._published_head not in heads:
+            self._fault("HEAD_NOT_IN_CHAIN", f"{self._published_head} was published and is not in the chain")
+        return stored_head
+
+    def _links(self) -> Iterator[chain.Seal]:
+        previous, number, after = chain.GENESIS, 1, 0
+        # Tens of thousands of links at most are read at once: one a second makes some hundred bytes a second.
+        for row in self._conn.execute(select(*seals.c).order_by(seals.c.seal_no)).yield_per(1_000):
+            link = chain.Seal(*row)
+            if link.seal_no != number or link.first_batch <= after:
+                self._fault("SEAL_MISSING", f"seal {link.seal_no} follows batch {after} instead of seal {number}")
+            if link.previous_head != previous:
+                self._fault("SEAL_UNLINKED", f"seal {link.seal_no} does not carry the head before it")
+            yield link
+            previous, number, after = link.head, link.seal_no + 1, link.last_batch
+
+    def _close_link(self, link: chain.Seal, under_way: chain.HeadUnderWay) -> None:
+        counted = (under_way.batch_count, under_way.transfer_count)
+        if counted != (link.batch_count, link.transfer_count):
+            sealed = f"{link.batch_count} batches and {link.transfer_count} transfers"
+            self._fault("SEAL_BROKEN", f"seal {link.seal_no} covers {sealed}; there are {counted[0]} and {counted[1]}")
+        elif under_way.head() != link.head:
+            self._fault(
+                "SEAL_BROKEN",
+                f"seal {link.seal_no} over batches {link.first_batch} to {link.last_batch} does not match them",
+            )
+
+    def _read_batch(self, batch: tuple[Any, ...], lines: Any) -> None:
+        number, _, operation, table, hand, _, outcome, _, line_count, _ = batch
+        self._entries += 2 * len(lines)
+        if [line[1] for line in lines] != list(range(1, line_count + 1)):
+            self._fault("LINES_MISSING", f"batch {number} has {len(lines)} of its {line_count} lines")
+        if lines and outcome != OK:
+            self._fault("REFUSED_BATCH_MOVED", f"batch {number} was refused and has {len(lines)} lines")
+        for line in lines:
+            self._read_line(line)
+        if outcome != OK or not hand:
+            return
+        closed = self._closed_hand.get(table, 0)
+        if hand <= closed and (operation in _STEPS or lines):
+            self._fault("STEP_AFTER_CLOSE", f"batch {number} posts to hand {hand} of {table} after its end")
+        if operation in _CLOSES:
+            self._closed_hand[table] = max(closed, hand)
+
+    def _read_line(self, row: tuple[Any, ...]) -> None:
+        number, line, code, debit, credit, currency, amount, debit_balance, credit_balance = row
+        where = f"line {line} of batch {number}"
+        if amount <= 0:
+            self._fault("AMOUNT_NOT_POSITIVE", f"{where} moves {amount} {currency}")
+        kinds = (_kind(debit), _kind(credit))
+        if kinds not in _MOVES.get(code, ()):
+            self._fault("NOT_IN_CHART", f"{where} moves from {debit} to {credit} with code {code}")
+        for account, change, after in ((debit, -amount, debit_balance), (credit, amount, credit_balance)):
+            balance = self._balances.get(account, 0) + change
+            if balance != after:
+                self._fault("BALANCE_BROKEN", f"{where} leaves {after} on {account}; its entries make {balance}")
+            if balance < 0 and _kind(account) is not AccountKind.CASHIER:
+                self._fault("NEGATIVE_BALANCE", f"{where} takes {account} to {balance}")
+            if balance:
+                self._balances[account] = balance
+            else:
+                # Pots and closed stacks are forgotten, or a long ledger would not fit into memory.
+                self._balances.pop(account, None)
+
+    def _compare_accounts(self) -> None:
+        sums: dict[str, int] = {}
+        after = ""
+        while True:
+            page = self._conn.execute(
+                select(accounts.c.account, accounts.c.kind, accounts.c.currency, accounts.c.balance)
+                .where(accounts.c.account > after)
+                .order_by(accounts.c.account)
+                .limit(_ACCOUNTS_PER_PAGE)
+            ).all()
+            if not page:
+                break
+            for account, kind, currency, balance in page:
+                sums[currency] = sums.get(currency, 0) + balance
+                entries_say = self._balances.pop(account, 0)
+                if balance != entries_say:
+                    self._fault("BALANCE_DIFFERS", f"{account} holds {balance}; its entries make {entries_say}")
+                if kind != _kind(account):
+                    self._fault("ACCOUNT_KIND_WRONG", f"{account} is of kind {kind}")
+                if balance < 0 and kind != AccountKind.CASHIER:
+                    self._fault("NEGATIVE_BALANCE", f"{account} holds {balance}")
+            after = page[-1][0]
+        for account, balance in sorted(self._balances.items()):
+            self._fault("ACCOUNT_MISSING", f"{account} has entries of {balance} and no account")
+        for currency, total in sorted(sums.items()):
+            if total:
+                self._fault("SUM_NOT_ZERO", f"all accounts in {currency} add up to {total}")
+
+    def _ask(self, name: str, question: str) -> None:
+        for (what,) in self._conn.execute(text(f"{question} LIMIT {FAULTS_MAX}")):
+            self._fault(name, what)
+
+    def _find_triggers(self) -> None:
+        present = _TRIGGERS[self._conn.dialect.name](self._conn)
+        for table in _APPEND_ONLY:
+            if table not in present:
+                self._fault("TRIGGER_MISSING", f"{table} can be changed: its append-only triggers are gone")
+
+
+def _kind(account: str) -> AccountKind | None:
+    return _KIND_BY_PREFIX.get(account.partition("/")[0])
+
+
+# Each question answers with one text per fault.
+_QUESTIONS: Final = (
+    (
+        "TRANSFER_WITHOUT_BATCH",
+        """SELECT 'line ' || t.line || ' of batch ' || t.batch_no || ' has no batch'
+        FROM transfers t LEFT JOIN batches b ON b.batch_no = t.batch_no WHERE b.batch_no IS NULL""",
+    ),
+    (
+        "CURRENCY_DIFFERS",
+        """SELECT 'line ' || t.line || ' of batch ' || t.batch_no || ' moves ' || t.currency || ' between '
+        || t.debit || ' and ' || t.credit
+        FROM transfers t JOIN accounts d ON d.account = t.debit JOIN accounts c ON c.account = t.credit
+        WHERE d.currency <> t.currency OR c.currency <> t.currency""",
+    ),
+    (
+        "POT_NOT_EMPTY",
+        """SELECT 'pot/' || h.table_id || '/' || h.hand || ' of a closed hand holds ' || a.balance
+        FROM hands h JOIN accounts a ON a.account = 'pot/' || h.table_id || '/' || h.hand
+        WHERE h.outcome <> 1 AND a.balance <> 0""",
+    ),
+    (
+        "HAND_WITHOUT_END",
+        """SELECT 'hand ' || h.hand || ' of ' || h.table_id || ' is closed and no batch closed it' FROM hands h
+        WHERE h.outcome <> 1 AND NOT EXISTS (
+            SELECT 1 FROM batches b WHERE b.table_id = h.table_id AND b.hand = h.hand AND b.hand > 0
+            AND b.outcome = 'OK' AND ((h.outcome = 2 AND b.operation = 'AwardPot')
+            OR (h.outcome = 3 AND b.operation IN ('VoidHand', 'FenceTable'))))""",
+    ),
+    (
+        "HAND_MISSING",
+        """SELECT 'hand ' || b.hand || ' of ' || b.table_id || ' was opened by batch ' || b.batch_no
+        || ' and is not known' FROM batches b LEFT JOIN hands h ON h.table_id = b.table_id AND h.hand = b.hand
+        WHERE b.operation = 'PostForced' AND b.outcome = 'OK' AND h.hand IS NULL""",
+    ),
+    (
+        "HAND_REOPENED",
+        """SELECT 'hand ' || h.hand || ' of ' || h.table_id || ' is open and batch ' || b.batch_no || ' closed it'
+        FROM hands h JOIN batches b ON b.table_id = h.table_id AND b.hand = h.hand AND b.hand > 0
+        WHERE h.outcome = 1 AND b.outcome = 'OK' AND b.operation IN ('AwardPot', 'VoidHand', 'FenceTable')""",
+    ),
+    (
+        "TABLE_DIFFERS",
+        """SELECT 'table ' || t.table_id || ' says that hand ' || t.open_hand || ' is open' FROM table_ledgers t
+        WHERE t.open_hand > 0 AND NOT EXISTS (
+            SELECT 1 FROM hands h WHERE h.table_id = t.table_id AND h.hand = t.open_hand AND h.outcome = 1)""",
+    ),
+    (
+        "TABLE_DIFFERS",
+        """SELECT 'hand ' || h.hand || ' of ' || h.table_id || ' is open and its table does not say so'
+        FROM hands h LEFT JOIN table_ledgers t ON t.table_id = h.table_id AND t.open_hand = h.hand
+        WHERE h.outcome = 1 AND t.table_id IS NULL""",
+    ),
+    (
+        "STACK_LOCK_WRONG",
+        """SELECT 'sitting ' || s.sitting || ' is locked by hand ' || s.locked_hand FROM sittings s
+        LEFT JOIN hands h ON h.table_id = s.table_id AND h.hand = s.locked_hand
+        WHERE s.locked_hand > 0 AND (h.outcome IS NULL OR h.outcome <> 1)""",
+    ),
+    (
+        "CLOSED_STACK_NOT_EMPTY",
+        """SELECT 'sitting ' || s.sitting || ' is closed and holds ' || a.balance
+        FROM sittings s JOIN accounts a ON a.account = 'stack/' || s.sitting
+        WHERE NOT s.open AND a.balance <> 0""",
+    ),
+    (
+        "STACK_WITHOUT_SITTING",
+        """SELECT a.account || ' holds ' || a.balance || ' and belongs to nobody' FROM accounts a
+        LEFT JOIN sittings s ON 'stack/' || s.sitting = a.account AND s.player = a.owner
+        WHERE a.kind = 2 AND s.sitting IS NULL""",
+    ),
+    (
+        "CASH_WITHOUT_PLAYER",
+        """SELECT a.account || ' holds ' || a.balance || ' and belongs to nobody' FROM accounts a
+        LEFT JOIN players p ON p.player = a.owner WHERE a.kind = 1 AND p.player IS NULL""",
+    ),
+)
+
+
+def _triggers_on_sqlite(conn: Connection) -> set[str]:
+    rows = conn.execute(text("SELECT tbl_name, name FROM sqlite_master WHERE type = 'trigger'"))
+    names = {(table, name) for table, name in rows}
+    return {table for table in _APPEND_ONLY if {(table, f"{table}_no_update"), (table, f"{table}_no_delete")} <= names}
+
+
+def _triggers_on_postgresql(conn: Connection) -> set[str]:
+    # tgtype 58: before, on delete, update and truncate, once per statement.
+    rows = conn.execute(
+        text(
+            """SELECT c.relname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+            WHERE t.tgname = c.relname || '_append_only' AND t.tgenabled IN ('O', 'A') AND t.tgtype = 58"""
+        )
+    )
+    return {name for (name,) in rows}
+
+
+_TRIGGERS: Final[dict[str, Callable[[Connection], set[str]]]] = {
+    "sqlite": _triggers_on_sqlite,
+    "postgresql": _triggers_on_postgresql,
+}

@@ -1,0 +1,114 @@
+"""Seals what is committed, watches the totals, and audits all of it from time to time and on demand."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from sqlalchemy import Connection, select, update
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from services.runtime import telemetry
+from services.runtime.clock import Clock
+from services.runtime.database import Database, DatabaseBusyError
+from services.wallet import audit, chain, metrics, reads
+from services.wallet import commands as c
+from services.wallet.ledger import close_ledger
+from services.wallet.schema import ledger_state
+
+# How many seals one round may add before it lets others write.
+SEALS_PER_ROUND_MAX: Final = 20
+
+# The totals read every account.
+WATCH_INTERVAL_SECONDS: Final = 5.0
+
+_log = telemetry.logger("wallet.auditing")
+
+
+class Auditor:
+    """The ledger's own auditor. A fault closes the ledger for new hands; a clean audit opens it again."""
+
+    def __init__(
+        self, db: Database, clock: Clock, *, seal_interval_ms: int = 1_000, audit_interval_ms: int = 3_600_000
+    ) -> None:
+        self._db = db
+        self._clock = clock
+        self._seal_interval_seconds = seal_interval_ms / 1000
+        self._audit_interval_seconds = audit_interval_ms / 1000
+
+    async def run(self) -> None:
+        """Seals and audits until cancelled."""
+        next_audit = self._clock.monotonic() + self._audit_interval_seconds
+        next_watch = 0.0
+        while True:
+            await self._clock.sleep(self._seal_interval_seconds)
+            try:
+                await self.seal()
+                if self._clock.monotonic() >= next_watch:
+                    await self.watch()
+                    next_watch = self._clock.monotonic() + WATCH_INTERVAL_SECONDS
+                if self._clock.monotonic() >= next_audit:
+                    await self.audit()
+                    next_audit = self._clock.monotonic() + self._audit_interval_seconds
+            except (DBAPIError, DatabaseBusyError) as error:
+                # The database is away; what was not sealed now is sealed in the next round.
+                _log.warning("could not seal or audit", error=str(error))
+
+    async def seal(self) -> str:
+        """Seals what is committed; returns the chain's head in hex. Another process may do the same at once."""
+        up_to = await self._db.read(chain.last_batch)
+        await self._db.write(chain.wait_for_writers)
+        for _ in range(SEALS_PER_ROUND_MAX):
+            seal = await self._db.read(chain.next_seal, up_to, self._clock.now_ms())
+            if seal is None:
+                break
+            try:
+                await self._db.write(chain.add_seal, seal)
+            except IntegrityError:
+                # Another process sealed the same; go on from its seal.
+                continue
+            metrics.SEALED_BATCH.set(seal.last_batch)
+            _log.info("sealed", seal=seal.seal_no, last_batch=seal.last_batch, head=seal.head)
+        newest = await self._db.read(chain.last_seal)
+        return newest.head if newest else chain.GENESIS
+
+    async def watch(self) -> c.LedgerSummary:
+        """Shows the totals as metrics; an imbalance closes the ledger for new hands at once."""
+        summary = await self._db.read(reads.summary)
+        metrics.show_summary(summary)
+        for balance in summary.imbalance:
+            if balance.amount_minor:
+                await self._close(f"SUM_NOT_ZERO: {balance.currency} is off by {balance.amount_minor}")
+        return summary
+
+    async def audit(self, published_head: str = "") -> c.AuditReport:
+        """Audits everything on one snapshot, and closes or reopens the ledger by what it found."""
+        report = await self._db.read(audit.examine, published_head)
+        metrics.AUDIT_FAULTS.set(len(report.faults))
+        metrics.AUDITED_SECONDS.set(self._clock.now_ms() / 1000)
+        if report.clean:
+            await self._db.write(_reopen, self._clock.now_ms())
+        else:
+            await self._close(report.faults[0])
+        return report
+
+    async def _close(self, reason: str) -> None:
+        _log.critical("the ledger is closed for new hands", reason=reason)
+        await self._db.write(close_ledger, reason[:500])
+
+
+async def end(task: asyncio.Task[None]) -> None:
+    """Cancels the auditor's task and waits for its end; what it raised before is raised here."""
+    task.cancel()
+    try:
+        await task
+    except asyncio.CancelledError:
+        if not task.cancelled():
+            raise
+
+
+def _reopen(conn: Connection, now_ms: int) -> None:
+    closed = conn.scalar(select(ledger_state.c.closed_reason))
+    if closed:
+        _log.warning("a clean audit reopens the ledger", was_closed_by=closed)
+    conn.execute(update(ledger_state).where(ledger_state.c.id == 1).values(closed_reason="", audited_ms=now_ms))

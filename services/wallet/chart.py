@@ -1,0 +1,119 @@
+"""The chart of accounts: kinds, codes, names, and which kind may pay which (DESIGN 4; docs/ledger.md)."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+
+class AccountKind(IntEnum):
+    """A kind of account; the numbers are those of the contract."""
+
+    PLAYER = 1
+    STACK = 2
+    POT = 3
+    CARRY = 4
+    RAKE = 5
+    CASHIER = 6
+
+
+class TransferCode(IntEnum):
+    """What a transfer moved chips for; the numbers are those of the contract."""
+
+    DEPOSIT = 1
+    WITHDRAWAL = 2
+    BUY_IN = 3
+    TOP_UP = 4
+    CASH_OUT = 5
+    ANTE = 6
+    BLIND = 7
+    BET = 8
+    WIN = 9
+    RAKE = 10
+    CARRY_OUT = 11
+    CARRY_IN = 12
+    VOID = 13
+    CARRY_REFUND = 14
+    RETURN = 15
+    ADJUSTMENT = 16
+    SWEEP = 17
+
+
+class PlayerState(IntEnum):
+    """Whether a player may take new risk."""
+
+    ACTIVE = 1
+    FROZEN = 2
+
+
+class HandOutcome(IntEnum):
+    """How a hand stands in the ledger."""
+
+    OPEN = 1
+    AWARDED = 2
+    VOID = 3
+
+
+_K = AccountKind
+_C = TransferCode
+
+# From which kind to which kind each code may move chips. The audit holds every transfer to it.
+MOVES: Final[dict[TransferCode, frozenset[tuple[AccountKind, AccountKind]]]] = {
+    _C.DEPOSIT: frozenset({(_K.CASHIER, _K.PLAYER)}),
+    _C.WITHDRAWAL: frozenset({(_K.PLAYER, _K.CASHIER)}),
+    _C.BUY_IN: frozenset({(_K.PLAYER, _K.STACK)}),
+    _C.TOP_UP: frozenset({(_K.PLAYER, _K.STACK)}),
+    _C.CASH_OUT: frozenset({(_K.STACK, _K.PLAYER)}),
+    _C.ANTE: frozenset({(_K.STACK, _K.POT)}),
+    _C.BLIND: frozenset({(_K.STACK, _K.POT)}),
+    _C.BET: frozenset({(_K.STACK, _K.POT)}),
+    _C.WIN: frozenset({(_K.POT, _K.STACK)}),
+    _C.RAKE: frozenset({(_K.POT, _K.RAKE)}),
+    _C.CARRY_OUT: frozenset({(_K.POT, _K.CARRY)}),
+    _C.CARRY_IN: frozenset({(_K.CARRY, _K.POT)}),
+    _C.VOID: frozenset({(_K.POT, _K.STACK), (_K.POT, _K.PLAYER), (_K.POT, _K.CARRY)}),
+    _C.CARRY_REFUND: frozenset({(_K.CARRY, _K.PLAYER)}),
+    _C.RETURN: frozenset({(_K.POT, _K.STACK)}),
+    _C.ADJUSTMENT: frozenset({(_K.CASHIER, _K.PLAYER), (_K.PLAYER, _K.CASHIER)}),
+    _C.SWEEP: frozenset({(_K.RAKE, _K.RAKE), (_K.CASHIER, _K.CASHIER)}),
+}
+
+BALANCE_MAX_MINOR: Final = 2**63 - 1
+
+# Hot accounts are split: each writer posts to a sub-account of its own, so that writers do not wait for each other.
+SHARDS: Final = 16
+
+# What all sub-accounts of the cashier may have issued together fits one balance, so no credit can ever overflow.
+ISSUED_PER_SHARD_MAX_MINOR: Final = 2**63 // SHARDS
+
+SEAT_MAX: Final = 9
+
+
+def cash_account(player: str, currency: str) -> str:
+    """The name of a player's cash in one currency."""
+    return f"player/{player}/{currency}"
+
+
+def stack_account(sitting: str) -> str:
+    """The name of a sitting's stack."""
+    return f"stack/{sitting}"
+
+
+def pot_account(table: str, hand: int) -> str:
+    """The name of a hand's pot."""
+    return f"pot/{table}/{hand}"
+
+
+def carry_account(table: str) -> str:
+    """The name of a table's carry."""
+    return f"carry/{table}"
+
+
+def rake_account(currency: str, shard: int) -> str:
+    """The name of one sub-account of the house's rake."""
+    return f"rake/{currency}/{shard}"
+
+
+def cashier_account(currency: str, shard: int) -> str:
+    """The name of one sub-account of the outside world."""
+    return f"cashier/{currency}/{shard}"

@@ -1,0 +1,44 @@
+"""What the wallet measures."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from services.runtime import telemetry
+from services.runtime.errors import Fault
+from services.wallet import commands as c
+
+BATCHES: Final = telemetry.counter("fivedraw_wallet_batches_total", "Batches answered, by operation.", ("operation",))
+REFUSALS: Final = telemetry.counter("fivedraw_wallet_refusals_total", "Batches refused, by reason.", ("reason",))
+BROKEN: Final = telemetry.counter("fivedraw_wallet_broken_books_total", "Contradictions found while deciding.")
+GROUP_SIZE: Final = telemetry.histogram(
+    "fivedraw_wallet_group_batches", "Batches that shared one commit.", buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256)
+)
+IMBALANCE: Final = telemetry.gauge(
+    "fivedraw_wallet_imbalance_minor", "Sum of all accounts; anything but 0 is a fault.", ("currency",)
+)
+CHIPS: Final = telemetry.gauge(
+    "fivedraw_wallet_chips_minor", "Sum of balances by kind of account.", ("kind", "currency")
+)
+OPEN_HANDS: Final = telemetry.gauge("fivedraw_wallet_open_hands", "Hands whose pot may hold chips.")
+SEALED_BATCH: Final = telemetry.gauge(
+    "fivedraw_wallet_sealed_batch", "Number of the last batch under the chain's head."
+)
+AUDIT_FAULTS: Final = telemetry.gauge("fivedraw_wallet_audit_faults", "Faults that the last check of the ledger found.")
+AUDITED_SECONDS: Final = telemetry.gauge("fivedraw_wallet_audited_timestamp_seconds", "When the last check ended.")
+
+
+def count(command: c.Command, outcome: c.Answer | Fault) -> None:
+    """Counts one answered batch."""
+    BATCHES.labels(type(command).__name__).inc()
+    if isinstance(outcome, Fault):
+        REFUSALS.labels(outcome.reason).inc()
+
+
+def show_summary(summary: c.LedgerSummary) -> None:
+    """Shows the ledger's totals."""
+    for total in summary.totals:
+        CHIPS.labels(total.kind.name.lower(), total.currency).set(total.amount_minor)
+    for balance in summary.imbalance:
+        IMBALANCE.labels(balance.currency).set(balance.amount_minor)
+    OPEN_HANDS.set(summary.open_hands)

@@ -1,0 +1,21 @@
+"""What the wallet service can be told, beyond what every service can."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from services.runtime.settings import ServiceSettings
+
+
+class WalletSettings(ServiceSettings):
+    """Variables `FIVEDRAW_WALLET_…`."""
+
+    # Group commit: how many batches share a commit, how many may wait, and how long the first may wait for company.
+    wallet_group_max: int = Field(default=128, ge=1, le=1_000)
+    wallet_queue_max: int = Field(default=4_096, ge=1, le=100_000)
+    wallet_group_wait_ms: int = Field(default=0, ge=0, le=100)
+    # Which sub-account of the hot accounts this process posts to; give each replica its own.
+    wallet_shard: int = Field(default=0, ge=0, le=15)
+    # Sealing and checking what is new, and reading all of it.
+    wallet_seal_interval_ms: int = Field(default=1_000, ge=10)
+    wallet_audit_interval_ms: int = Field(default=3_600_000, ge=1_000)
