@@ -24,15 +24,18 @@ def forced_bets(state: HandState) -> list[AnyEvent]:
             put[position] += amount
         events.append(ForcedBetPosted(seats[position], kind, amount, live, not stacks[position]))
 
-    for position in range(len(seats)):
-        post(position, "ante", rulebook.ante, False)
+    if rulebook.ante:
+        for position in range(len(seats)):
+            post(position, "ante", rulebook.ante, False)
     if rulebook.big_blind:
         # Heads-up the button posts the small blind; it is the last position.
         small, big = (0, 1) if len(seats) > 2 else (1, 0)
         post(small, "small_blind", rulebook.small_blind, True)
         post(big, "big_blind", rulebook.big_blind, True)
-    for position, due in enumerate(state.posts):
-        post(position, "post", due - put[position], True)
-    for position, due in enumerate(state.dead_posts):
-        post(position, "dead_post", due, False)
+    if any(state.posts):
+        for position, due in enumerate(state.posts):
+            post(position, "post", due - put[position], True)
+    if any(state.dead_posts):
+        for position, due in enumerate(state.dead_posts):
+            post(position, "dead_post", due, False)
     return events

@@ -39,6 +39,7 @@ from services.rules.commands import (
     Show,
 )
 from services.rules.events import (
+    Acted,
     AnyEvent,
     BetsCollected,
     CardBurned,
@@ -92,8 +93,11 @@ def start_hand(  # noqa: PLR0917 - what a hand starts from, in the order it is s
         problems.append(f"{len(seats)} seats at a table of {rulebook.seats}")
     if carry < 0 or carry + sum(stacks.values()) > MAX_AMOUNT:
         problems.append(f"a carry of {carry}, or chips beyond 64 bits")
-    for posted in (posts or {}, dead_posts or {}):
-        problems += [f"seat {seat} posts {chips}" for seat, chips in posted.items() if seat not in stacks or chips < 0]
+    for posted in (posts, dead_posts):
+        if posted:
+            problems += [
+                f"seat {seat} posts {chips}" for seat, chips in posted.items() if seat not in stacks or chips < 0
+            ]
     if problems:
         raise ValueError("this hand cannot be played: " + "; ".join(problems))
     none = (0,) * len(seats)
@@ -102,11 +106,11 @@ def start_hand(  # noqa: PLR0917 - what a hand starts from, in the order it is s
         rulebook=rulebook.without_texts(),
         seats=seats,
         button=button,
-        auto_muck=sum(1 << position for position, seat in enumerate(seats) if _mucks(auto_muck, seat)),
+        auto_muck=_muck_bits(auto_muck, seats),
         carry=carry,
-        posts=tuple((posts or {}).get(seat, 0) for seat in seats),
-        dead_posts=tuple((dead_posts or {}).get(seat, 0) for seat in seats),
-        stacks=tuple(stacks[seat] for seat in seats),
+        posts=tuple([posts.get(seat, 0) for seat in seats]) if posts else none,
+        dead_posts=tuple([dead_posts.get(seat, 0) for seat in seats]) if dead_posts else none,
+        stacks=tuple([stacks[seat] for seat in seats]),
         put=none,
         total=none,
         forced=none,
@@ -123,12 +127,12 @@ def _clockwise_from(stacks: Mapping[int, int], button: int) -> tuple[int, ...]:
     return (*(seat for seat in ascending if seat > button), *(seat for seat in ascending if seat <= button))
 
 
-def _mucks(auto_muck: Mapping[int, bool] | Collection[int] | None, seat: int) -> bool:
+def _muck_bits(auto_muck: Mapping[int, bool] | Collection[int] | None, seats: tuple[int, ...]) -> int:
     if auto_muck is None:
-        return True
-    if isinstance(auto_muck, Mapping):
-        return auto_muck.get(seat, True)
-    return seat in auto_muck
+        return (1 << len(seats)) - 1
+    muck = auto_muck
+    choices = [muck.get(seat, True) if isinstance(muck, Mapping) else seat in muck for seat in seats]
+    return sum(1 << position for position, mucks in enumerate(choices) if mucks)
 
 
 def awaits(state: HandState) -> Await:
@@ -182,9 +186,11 @@ class _Story:
         self.events: list[AnyEvent] = []
 
     def tell(self, *events: AnyEvent) -> None:
+        state = self.state
         for event in events:
-            self.events.append(event)
-            self.state = evolve(self.state, event)
+            state = evolve(state, event)
+        self.state = state
+        self.events += events
 
     def told(self) -> Step:
         return tuple(self.events), self.state
@@ -203,12 +209,12 @@ def _deliver_deal(state: HandState, command: DeliverDeal) -> Step:
     if state.stage != "deal":
         raise CommandInvalid("no deal is due")
     hands = command.hands
-    cards = [card for hand in hands.values() for card in hand]
-    if hands.keys() != set(state.seats) or any(len(hand) != 5 for hand in hands.values()):
+    if hands.keys() != set(state.seats) or {*map(len, hands.values())} != {5}:
         raise CommandInvalid("the deal has to be five cards for each seat of the hand")
-    _check_fresh(state, cards)
+    _check_fresh(state, [card for hand in hands.values() for card in hand])
     story = _Story(state)
-    story.tell(*(CardsDealt(seat, 5, tuple(hands[seat])) for seat in state.seats))
+    for seat in state.seats:
+        story.tell(CardsDealt(seat, 5, tuple(hands[seat])))
     _start_first_round(story)
     return story.told()
 
@@ -222,8 +228,8 @@ def _act(state: HandState, command: Act) -> Step:
     return _after_action(state, betting.act(state, position, command.kind, command.to, False))
 
 
-def _after_action(state: HandState, acted: AnyEvent) -> Step:
-    if acted.next_seat is not None:  # type: ignore[union-attr]
+def _after_action(state: HandState, acted: Acted) -> Step:
+    if acted.next_seat is not None:
         return (acted,), evolve(state, acted)
     story = _Story(state)
     story.tell(acted)

@@ -109,6 +109,8 @@ class Rulebook(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
     def without_texts(self) -> Rulebook:
         """The options alone, as a hand's state keeps them."""
+        if not (self.titles or self.texts or self.given):
+            return self
         return msgspec.structs.replace(self, titles={}, texts={}, given={})
 
 

@@ -127,8 +127,10 @@ class HandState(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
     def folded_seats(self) -> tuple[int, ...]:
         """Seat numbers that folded."""
-        live = self.live
-        return tuple(seat for position, seat in enumerate(self.seats) if not live >> position & 1)
+        live, seats = self.live, self.seats
+        if live == (1 << len(seats)) - 1:
+            return ()
+        return tuple([seat for position, seat in enumerate(seats) if not live >> position & 1])
 
 
 def with_entry(entries: tuple[T, ...], position: int, value: T) -> tuple[T, ...]:
