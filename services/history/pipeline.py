@@ -1,0 +1,155 @@
+"""The history's tasks: what a Celery worker runs, on an event loop that lives beside Celery's threads.
+
+Celery's threads only wait; the loop reads logs and writes rows for several tasks at once, so that their waits for the
+table and the disk overlap and SQLite's commits are shared.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, Final, TypeVar
+
+from celery import Celery
+
+from services.history import store
+from services.history.settings import HistorySettings
+from services.history.writing import UNWRITTEN_PAGE_MAX, FinishedHand, HandWriter
+from services.runtime import telemetry
+from services.runtime.clock import Clock
+from services.runtime.database import Database
+from services.runtime.tasks import (
+    DELETE_OLD_HANDS,
+    EXPORTS_QUEUE,
+    RESEND_UNWRITTEN,
+    TASK_LIMIT_SECONDS,
+    WRITE_HAND,
+    WRITE_QUEUE,
+    send_now,
+)
+
+T = TypeVar("T")
+
+DELETE_BATCHES_MAX: Final = 1_000
+MS_OF_DAY: Final = 86_400_000
+STOP_SECONDS: Final = 10.0
+# With more than this in the queue a re-sent task would only stand behind its own first one.
+QUEUE_BUSY_LENGTH: Final = 2_000
+
+_WRITTEN: Final = telemetry.counter(
+    "fivedraw_history_hands_total", "Hands by what became of their write.", ("outcome",)
+)
+_FAILED: Final = telemetry.counter("fivedraw_history_write_failures_total", "Writes that failed.", ("reason",))
+_SECONDS: Final = telemetry.histogram("fivedraw_history_write_seconds", "Seconds from a task's start to its end.")
+_DUE: Final = telemetry.gauge("fivedraw_history_unwritten_hands", "Hands due for longer than they should be.")
+_RESENT: Final = telemetry.counter("fivedraw_history_resent_total", "Tasks sent again.")
+_DELETED: Final = telemetry.counter("fivedraw_history_deleted_total", "Hands deleted past their retention.")
+
+
+class LoopThread:
+    """An event loop on a thread of its own, to which other threads hand coroutines."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="history-loop", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Callable[[], Coroutine[Any, Any, T]], limit_seconds: float) -> T:
+        """Runs `work()` on the loop and waits for its result. Raises `TimeoutError` after the limit."""
+
+        async def limited() -> T:
+            async with asyncio.timeout(limit_seconds):
+                return await work()
+
+        waiting: Future[T] = asyncio.run_coroutine_threadsafe(limited(), self._loop)
+        return waiting.result()
+
+    def stop(self) -> None:
+        """Ends the loop; what it was at is given up."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(STOP_SECONDS)
+        if not self._thread.is_alive():
+            self._loop.close()
+
+
+class Pipeline:
+    """What the tasks do, as coroutines of one loop; `app` is the broker to which due hands are sent again."""
+
+    def __init__(
+        self, app: Celery, writer: HandWriter, database: Database, clock: Clock, settings: HistorySettings
+    ) -> None:
+        self._app = app
+        self._writer = writer
+        self._database = database
+        self._clock = clock
+        self._settings = settings
+        self._log = telemetry.logger("history.pipeline")
+
+    async def write_hand(self, hand: FinishedHand) -> str:
+        """Writes one hand and returns what became of it. What fails is counted and stays due."""
+        try:
+            with _SECONDS.time():
+                written = await self._writer.write_hand(hand)
+        except Exception as error:
+            # Counted here by its kind, and raised on: the task has failed, and the hand is sent again by the beat.
+            _FAILED.labels(type(error).__name__).inc()
+            self._log.warning("hand not written", hand=f"{hand.table}/hands/{hand.hand}", error=type(error).__name__)
+            raise
+        _WRITTEN.labels(written.value).inc()
+        return written.value
+
+    async def resend_unwritten(self) -> int:
+        """Sends the tasks of hands that are due again; returns how many."""
+        due = await self._writer.list_unwritten(self._settings.history_resend_after_seconds, UNWRITTEN_PAGE_MAX)
+        _DUE.set(len(due))
+        if not due:
+            return 0
+        return await asyncio.to_thread(self._send_again, due)
+
+    async def delete_old_hands(self) -> int:
+        """Deletes hands past their retention, in small transactions; returns how many."""
+        if not self._settings.history_retention_days:
+            return 0
+        before = self._clock.now_ms() - self._settings.history_retention_days * MS_OF_DAY
+        deleted = 0
+        for _ in range(DELETE_BATCHES_MAX):
+            batch = await self._database.write(store.delete_before, before)
+            deleted += batch
+            _DELETED.inc(batch)
+            if batch < store.DELETE_BATCH_MAX:
+                break
+        return deleted
+
+    def _send_again(self, due: list[FinishedHand]) -> int:
+        with self._app.connection_for_write() as connection:
+            waiting = connection.default_channel.queue_declare(WRITE_QUEUE, passive=True).message_count
+        if waiting > QUEUE_BUSY_LENGTH:
+            self._log.info("not sent again, the queue is long", waiting=waiting, due=len(due))
+            return 0
+        for hand in due:
+            # It is worth nothing once the next round of this has come.
+            send_now(
+                self._app, WRITE_HAND, tuple(hand), expires_seconds=self._settings.history_resend_every_seconds * 3
+            )
+        _RESENT.inc(len(due))
+        return len(due)
+
+
+def add_tasks(app: Celery, pipeline: Pipeline, loop: LoopThread) -> None:
+    """Registers the tasks with the application of a worker."""
+
+    def write_hand(table: str, epoch: int, hand: int) -> str:
+        finished = FinishedHand(table, epoch, hand)
+        return loop.run(lambda: pipeline.write_hand(finished), TASK_LIMIT_SECONDS[WRITE_QUEUE])
+
+    def resend_unwritten() -> int:
+        return loop.run(pipeline.resend_unwritten, TASK_LIMIT_SECONDS[WRITE_QUEUE])
+
+    def delete_old_hands() -> int:
+        return loop.run(pipeline.delete_old_hands, TASK_LIMIT_SECONDS[EXPORTS_QUEUE])
+
+    app.task(name=WRITE_HAND)(write_hand)
+    app.task(name=RESEND_UNWRITTEN)(resend_unwritten)
+    app.task(name=DELETE_OLD_HANDS)(delete_old_hands)

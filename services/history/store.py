@@ -1,0 +1,195 @@
+"""Writing and reading the history's rows: functions on one connection, to be run by `runtime.database.Database`."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+from sqlalchemy.dialects import postgresql, sqlite
+
+from services.history.names import HAND_ID_ATTEMPTS_MAX, HandKey, hand_id
+from services.history.record import decode
+from services.history.schema import AUDIT_READS, HAND_PLAYERS, HAND_RECORDS, HANDS
+from services.history.summary import Summary, summarise
+
+DELETE_BATCH_MAX: Final = 500
+
+
+class HandIdsExhaustedError(RuntimeError):
+    """Every number that this hand could have is another hand's; no chance explains that, so nothing is written."""
+
+
+class Written(Enum):
+    """What became of a write."""
+
+    NEW = "new"
+    # The hand was there; nothing changed.
+    UNCHANGED = "unchanged"
+    # An incomplete row was there, made from the ledger, and is now the whole hand.
+    COMPLETED = "completed"
+
+
+class StoredHand(NamedTuple):
+    """A row's number and its record's bytes."""
+
+    hand_id: int
+    end_ms: int
+    record: bytes
+
+
+def insert_hand(conn: Connection, summary: Summary, record: bytes, written_ms: int) -> Written:
+    """Writes a hand once. A hand that is there stays as it is, but a whole one takes an incomplete one's place.
+
+    Raises `HandIdsExhaustedError`.
+    """
+    row = conn.execute(_IS_THERE, {"of_table": summary.key.table_id, "of_hand": summary.key.hand}).one_or_none()
+    if row is not None and (summary.incomplete or not row.incomplete):
+        return Written.UNCHANGED
+    if row is not None:
+        _remove(conn, row.seq, row.hand_id)
+        _insert(conn, summary, record, written_ms, row.hand_id)
+        return Written.COMPLETED
+    for attempt in range(HAND_ID_ATTEMPTS_MAX):
+        if _insert(conn, summary, record, written_ms, hand_id(summary.key, attempt)):
+            return Written.NEW
+        # Either another worker wrote this hand a moment ago, or the number is another hand's.
+        if conn.execute(_IS_THERE, {"of_table": summary.key.table_id, "of_hand": summary.key.hand}).first():
+            return Written.UNCHANGED
+    raise HandIdsExhaustedError(f"{summary.key.name}: no free number in {HAND_ID_ATTEMPTS_MAX} attempts")
+
+
+def hand_is_whole(conn: Connection, key: HandKey) -> bool:
+    """Whether the hand is stored with all its events."""
+    row = conn.execute(_IS_THERE, {"of_table": key.table_id, "of_hand": key.hand}).one_or_none()
+    return row is not None and not row.incomplete
+
+
+def read_hand(conn: Connection, key: HandKey) -> StoredHand | None:
+    """The stored hand, or None."""
+    row = conn.execute(_READ, {"of_table": key.table_id, "of_hand": key.hand}).one_or_none()
+    return None if row is None else StoredHand(row.hand_id, row.end_ms, bytes(row.record))
+
+
+def read_hand_by_id(conn: Connection, number: int) -> StoredHand | None:
+    """The stored hand with this number, or None."""
+    row = conn.execute(_READ_BY_ID, {"of_hand_id": number}).one_or_none()
+    return None if row is None else StoredHand(row.hand_id, row.end_ms, bytes(row.record))
+
+
+def hands_written(conn: Connection, table_id: str, numbers: list[int]) -> set[int]:
+    """Which of these hands of a table have a row."""
+    query = sa.select(HANDS.c.hand).where(HANDS.c.table_id == table_id, HANDS.c.hand.in_(numbers))
+    return {row.hand for row in conn.execute(query)}
+
+
+def count_hands(conn: Connection) -> int:
+    """How many hands are stored."""
+    return int(conn.execute(sa.select(sa.func.count()).select_from(HANDS)).scalar_one())
+
+
+def delete_before(conn: Connection, end_ms: int, limit: int = DELETE_BATCH_MAX) -> int:
+    """Deletes at most `limit` hands that ended before `end_ms`, oldest first. Returns how many were."""
+    query = (
+        sa.select(HANDS.c.seq, HANDS.c.hand_id)
+        .where(HANDS.c.end_ms < end_ms)
+        .order_by(HANDS.c.end_ms, HANDS.c.hand_id)
+        .limit(min(limit, DELETE_BATCH_MAX))
+    )
+    rows = conn.execute(query).all()
+    for row in rows:
+        _remove(conn, row.seq, row.hand_id)
+    return len(rows)
+
+
+def insert_audit_read(conn: Connection, reader: str, key: HandKey, purpose: str, read_ms: int) -> None:
+    """Notes that an auditor reads a hand's sealed cards; to be durable before the cards go out."""
+    conn.execute(
+        AUDIT_READS.insert(),
+        {
+            "reader": reader,
+            "table_id": key.table_id,
+            "hand": key.hand,
+            "purpose": purpose,
+            "read_ms": read_ms,
+        },
+    )
+
+
+_IS_THERE: Final = sa.select(HANDS.c.seq, HANDS.c.hand_id, HANDS.c.incomplete).where(
+    HANDS.c.table_id == sa.bindparam("of_table"), HANDS.c.hand == sa.bindparam("of_hand")
+)
+_RECORD_OF: Final = sa.select(HANDS.c.hand_id, HANDS.c.end_ms, HAND_RECORDS.c.record).join_from(
+    HANDS, HAND_RECORDS, HANDS.c.seq == HAND_RECORDS.c.seq
+)
+_READ: Final = _RECORD_OF.where(HANDS.c.table_id == sa.bindparam("of_table"), HANDS.c.hand == sa.bindparam("of_hand"))
+_READ_BY_ID: Final = _RECORD_OF.where(HANDS.c.hand_id == sa.bindparam("of_hand_id"))
+_WHOLE: Final = (
+    sa.select(HANDS.c.table_id, HANDS.c.hand, HANDS.c.end_ms, HAND_RECORDS.c.record)
+    .join_from(HANDS, HAND_RECORDS, HANDS.c.seq == HAND_RECORDS.c.seq)
+    .where(HANDS.c.seq == sa.bindparam("of_seq"))
+)
+_DELETE_PLAYER: Final = HAND_PLAYERS.delete().where(
+    HAND_PLAYERS.c.player == sa.bindparam("of_player"),
+    HAND_PLAYERS.c.end_ms == sa.bindparam("of_end_ms"),
+    HAND_PLAYERS.c.hand_id == sa.bindparam("of_hand_id"),
+)
+_INSERTS: Final = {
+    "sqlite": sqlite.insert(HANDS).on_conflict_do_nothing().returning(HANDS.c.seq),
+    "postgresql": postgresql.insert(HANDS).on_conflict_do_nothing().returning(HANDS.c.seq),
+}
+
+
+def _insert(conn: Connection, summary: Summary, record: bytes, written_ms: int, number: int) -> bool:
+    shared: dict[str, Any] = {
+        "hand_id": number,
+        "table_id": summary.key.table_id,
+        "hand": summary.key.hand,
+        "rulebook": summary.rulebook,
+        "currency": summary.currency,
+        "end_ms": summary.end_ms,
+        "outcome": summary.outcome,
+        "pot_minor": summary.pot_minor,
+        "incomplete": summary.incomplete,
+    }
+    row = {
+        **shared,
+        "epoch": summary.epoch,
+        "start_ms": summary.start_ms,
+        "rake_minor": summary.rake_minor,
+        "carry_in_minor": summary.carry_in_minor,
+        "carry_out_minor": summary.carry_out_minor,
+        "written_ms": written_ms,
+    }
+    seq = conn.execute(_INSERTS[conn.dialect.name], row).scalar_one_or_none()
+    if seq is None:
+        return False
+    conn.execute(HAND_RECORDS.insert(), {"seq": seq, "record": record})
+    players = [
+        {
+            **shared,
+            "player": player.player,
+            "net_minor": player.net_minor,
+            "won_minor": player.won_minor,
+            "voluntary": player.voluntary,
+            "showdown": player.showdown,
+        }
+        for player in summary.players
+    ]
+    if players:
+        conn.execute(HAND_PLAYERS.insert(), players)
+    return True
+
+
+def _remove(conn: Connection, seq: int, number: int) -> None:
+    """Deletes a hand with its record. Who played it is read from the record, so that no index is kept for that."""
+    found = conn.execute(_WHOLE, {"of_seq": seq}).one()
+    summary = summarise(HandKey(found.table_id, found.hand), decode(bytes(found.record)))
+    players = [
+        {"of_player": player.player, "of_end_ms": found.end_ms, "of_hand_id": number} for player in summary.players
+    ]
+    if players:
+        conn.execute(_DELETE_PLAYER, players)
+    conn.execute(HAND_RECORDS.delete().where(HAND_RECORDS.c.seq == seq))
+    conn.execute(HANDS.delete().where(HANDS.c.seq == seq))

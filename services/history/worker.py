@@ -1,0 +1,116 @@
+"""`python -m services.history.worker [write|exports|audits]`: a Celery worker for one of the history's queues.
+
+Its pool is threads, whose work goes to one event loop, so one process has one set of metrics and one SQL writer.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Final
+
+import prometheus_client
+from celery import Celery
+from celery.signals import setup_logging
+
+from services.history.peers import TableLog
+from services.history.pipeline import LoopThread, Pipeline, add_tasks
+from services.history.settings import HistorySettings
+from services.history.writing import HandWriter
+from services.runtime import telemetry
+from services.runtime.channel import connect
+from services.runtime.clock import SystemClock
+from services.runtime.database import Database
+from services.runtime.tasks import AUDITS_QUEUE, EXPORTS_QUEUE, WRITE_QUEUE, make_app
+
+QUEUE_OF: Final = {"write": WRITE_QUEUE, "exports": EXPORTS_QUEUE, "audits": AUDITS_QUEUE}
+START_SECONDS: Final = 60.0
+
+_UP: Final = telemetry.gauge("fivedraw_history_worker_up", "1 while the worker takes tasks.", ("queue",))
+
+
+def main(arguments: list[str]) -> int:
+    """Runs a worker until it is told to stop; returns its exit status."""
+    kind = arguments[0] if arguments else "write"
+    if kind not in QUEUE_OF or len(arguments) > 1:
+        sys.stderr.write(f"usage: python -m services.history.worker [{'|'.join(QUEUE_OF)}]\n")
+        return 2
+    settings = HistorySettings.load()
+    telemetry.configure_logging("history-worker", level=settings.log_level, form=settings.log_format)
+    # Celery sets up logging of its own unless somebody is connected here.
+    setup_logging.connect(_keep_logging, weak=False)
+    app = make_app(settings.broker_url.get_secret_value(), consumes=QUEUE_OF[kind])
+    return work(app, settings, kind)
+
+
+def work(app: Celery, settings: HistorySettings, kind: str) -> int:
+    """Opens the stores and peers, takes tasks until the worker is stopped, and closes them."""
+    loop = LoopThread()
+    database = Database(
+        settings.database_url.get_secret_value(),
+        pool_size=settings.database_pool_size,
+        isolation="READ COMMITTED",
+        migrations_folder=settings.migrations,
+    )
+    clock = SystemClock()
+    log = telemetry.logger("history.worker")
+
+    async def open_channel() -> Any:
+        await database.migrate("history")
+        return connect(settings.table_address, settings, as_service="history")
+
+    channel = loop.run(open_channel, START_SECONDS)
+    pipeline = Pipeline(app, HandWriter(database, TableLog(channel), clock), database, clock, settings)
+    add_tasks(app, pipeline, loop)
+    stop_metrics = _serve_metrics(settings)
+    _UP.labels(kind).set(1)
+    log.info("working", queue=QUEUE_OF[kind])
+    worker = app.Worker(
+        pool="threads",
+        concurrency=settings.history_write_concurrency if kind == "write" else 1,
+        queues=[QUEUE_OF[kind]],
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+        loglevel=settings.log_level.upper(),
+        hostname=f"history-{kind}@%h",
+    )
+    try:
+        worker.start()
+    finally:
+        _UP.labels(kind).set(0)
+        loop.run(channel.close, START_SECONDS)
+        loop.run(database.close, START_SECONDS)
+        loop.stop()
+        stop_metrics()
+    log.info("stopped", queue=QUEUE_OF[kind])
+    return int(worker.exitcode or 0)
+
+
+def _serve_metrics(settings: HistorySettings) -> Any:
+    host, _, port = settings.metrics_listen.rpartition(":")
+    tls: dict[str, Any] = {}
+    if settings.has_tls:
+        tls = {
+            "certfile": str(settings.tls_cert),
+            "keyfile": str(settings.tls_key),
+            "client_cafile": str(settings.tls_ca),
+            "client_auth_required": True,
+        }
+    http, thread = prometheus_client.start_http_server(
+        int(port), host.strip("[]"), registry=telemetry.REGISTRY_OF_PROCESS, **tls
+    )
+
+    def stop() -> None:
+        http.shutdown()
+        http.server_close()
+        thread.join()
+
+    return stop
+
+
+def _keep_logging(**_: Any) -> None:
+    """Leaves logging as `telemetry` set it up."""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,124 @@
+"""Writing finished hands: read the log, write one row, confirm; whatever breaks in between is done again by the next.
+
+Everything here may run twice, in any order, in several workers at once: the row is written once, and a confirmation
+repeated does nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
+
+from fivedraw.history.v1 import record_pb2
+from fivedraw.table.v1 import table_pb2, table_service_pb2
+
+from services.history import store
+from services.history.names import HandKey, parse_table
+from services.history.record import LogCutError, encode, record_of, record_of_ledger
+from services.history.store import Written
+from services.history.summary import Summary, summarise
+from services.runtime.clock import Clock
+from services.runtime.database import Database
+
+UNWRITTEN_PAGE_MAX: Final = 1000
+
+
+class FinishedHand(NamedTuple):
+    """A hand whose history is due: `tables/{table}`, the table's epoch, the hand's number."""
+
+    table: str
+    epoch: int
+    hand: int
+
+
+@dataclass(frozen=True, slots=True)
+class HandLog:
+    """A hand's log as the table service keeps it."""
+
+    table: table_pb2.Table
+    events: Sequence[table_service_pb2.LoggedEvent]
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRecord:
+    """What the ledger knows of a hand whose log is lost."""
+
+    table: table_pb2.Table
+    hand: record_pb2.LedgerHand
+
+
+class HandLogReader(Protocol):
+    """The table service's log of finished hands."""
+
+    async def read(self, hand: FinishedHand) -> HandLog | None:
+        """All events of a finished hand, private parts sealed; None if the table has no log of it."""
+        ...
+
+    async def confirm(self, hand: FinishedHand) -> None:
+        """Says that the history is stored, so that the log may be trimmed."""
+        ...
+
+    async def list_unwritten(self, older_than_seconds: int, limit: int) -> list[FinishedHand]:
+        """Finished hands that were not confirmed, oldest first."""
+        ...
+
+
+class LedgerReader(Protocol):
+    """The ledger's view of hands, for those whose log is lost."""
+
+    async def read(self, hand: FinishedHand) -> LedgerRecord | None:
+        """What the ledger knows of a closed hand; None if it knows no such hand, or it is still open."""
+        ...
+
+
+class HandNotFoundError(LookupError):
+    """Neither the table's log nor the ledger knows the hand. Nothing was written."""
+
+
+class HandWriter:
+    """Writes finished hands into the history. `ledger` is None where lost logs are not made up for."""
+
+    def __init__(
+        self, database: Database, log: HandLogReader, clock: Clock, ledger: LedgerReader | None = None
+    ) -> None:
+        self._database = database
+        self._log = log
+        self._clock = clock
+        self._ledger = ledger
+
+    async def write_hand(self, hand: FinishedHand) -> Written:
+        """Writes one finished hand and confirms it; again: no change, and a confirmation again.
+
+        Raises `HandNotFoundError`, `RecordBrokenError` (the log is no finished hand; it stays unconfirmed, to be looked
+        at), `runtime.database.DatabaseBusyError`, `store.HandIdsExhaustedError`, and what the readers raise.
+        """
+        key = HandKey(parse_table(hand.table), hand.hand)
+        if await self._database.read(store.hand_is_whole, key):
+            # A doubled task, or one whose confirmation was lost: the log may be gone by now and is not asked for.
+            await self._log.confirm(hand)
+            return Written.UNCHANGED
+        record, summary = await self._judged(key, hand)
+        written = await self._database.write(store.insert_hand, summary, encode(record), self._clock.now_ms())
+        await self._log.confirm(hand)
+        return written
+
+    async def list_unwritten(self, older_than_seconds: int, limit: int = UNWRITTEN_PAGE_MAX) -> list[FinishedHand]:
+        """Finished hands that are due for longer than this, oldest first."""
+        return await self._log.list_unwritten(older_than_seconds, min(limit, UNWRITTEN_PAGE_MAX))
+
+    async def _judged(self, key: HandKey, hand: FinishedHand) -> tuple[record_pb2.HandRecord, Summary]:
+        """The hand's record from its log, or from the ledger where the log is lost or cut."""
+        log = await self._log.read(hand)
+        if log is not None and log.events:
+            record = record_of(log.table, log.events)
+            try:
+                return record, summarise(key, record)
+            except LogCutError:
+                if self._ledger is None:
+                    raise
+        known = await self._ledger.read(hand) if self._ledger is not None else None
+        if known is None:
+            raise HandNotFoundError(f"{key.name}: no log, and the ledger knows no such closed hand")
+        record = record_of_ledger(known.table, known.hand)
+        return record, summarise(key, record)

@@ -1,0 +1,185 @@
+"""Tasks that go through the broker: their names and queues, one configuration, and a sender that never blocks.
+
+A task is only ever a hint: what is due stays in the index of whoever owns it until it is confirmed, and is sent again.
+So a sender may drop a task (it counts it), a broker may lose one, and a worker may get one twice.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import Any, Final, NamedTuple, Protocol
+
+from celery import Celery
+from kombu.exceptions import KombuError, OperationalError
+
+from services.runtime import telemetry
+
+WRITE_HAND: Final = "history.write_hand"
+RESEND_UNWRITTEN: Final = "history.resend_unwritten"
+DELETE_OLD_HANDS: Final = "history.delete_old_hands"
+EXPORT_RANGE: Final = "history.export_range"
+COMPARE_WITH_LEDGER: Final = "history.compare_with_ledger"
+
+WRITE_QUEUE: Final = "history.write"
+EXPORTS_QUEUE: Final = "history.exports"
+AUDITS_QUEUE: Final = "history.audits"
+QUEUES: Final = (WRITE_QUEUE, EXPORTS_QUEUE, AUDITS_QUEUE)
+
+QUEUE_OF_TASK: Final = {
+    WRITE_HAND: WRITE_QUEUE,
+    RESEND_UNWRITTEN: WRITE_QUEUE,
+    DELETE_OLD_HANDS: EXPORTS_QUEUE,
+    EXPORT_RANGE: EXPORTS_QUEUE,
+    COMPARE_WITH_LEDGER: AUDITS_QUEUE,
+}
+
+# How long one task of a queue may take, and after how long the broker gives it to another worker. The second is well
+# above the first, so that no task is ever at work twice because it was slow.
+TASK_LIMIT_SECONDS: Final = {WRITE_QUEUE: 20, EXPORTS_QUEUE: 900, AUDITS_QUEUE: 300}
+VISIBILITY_TIMEOUT_SECONDS: Final = {WRITE_QUEUE: 60, EXPORTS_QUEUE: 1_800, AUDITS_QUEUE: 600}
+RESTORE_INTERVAL_SECONDS: Final = 5
+
+SENDS_WAITING_MAX: Final = 10_000
+BROKER_TIMEOUT_SECONDS: Final = 2.0
+CLOSE_SECONDS: Final = 5.0
+
+_SENT: Final = telemetry.counter("fivedraw_tasks_sent_total", "Tasks by what became of them.", ("task", "outcome"))
+
+
+class WriteHand(NamedTuple):
+    """The history of a finished hand is due: `tables/{table}`, the table's epoch, the hand's number."""
+
+    table: str
+    epoch: int
+    hand: int
+
+
+class TaskSender(Protocol):
+    """What the table service needs of the broker."""
+
+    def send(self, task: WriteHand) -> bool:
+        """Hands the task over without waiting for anything; False if it was dropped at once."""
+        ...
+
+    def close(self) -> None:
+        """Sends what waits, within `CLOSE_SECONDS`, and lets the rest go."""
+        ...
+
+
+class RecordingSender:
+    """A sender that keeps what it was given, for tests and simulations."""
+
+    def __init__(self) -> None:
+        self.sent: list[WriteHand] = []
+
+    def send(self, task: WriteHand) -> bool:
+        """Keeps the task."""
+        self.sent.append(task)
+        return True
+
+    def close(self) -> None:
+        """Nothing waits here."""
+
+
+class CelerySender:
+    """Sends through the broker from a thread of its own; at most `SENDS_WAITING_MAX` tasks wait for it."""
+
+    def __init__(self, app: Celery) -> None:
+        self._app = app
+        self._waiting: queue.Queue[WriteHand | None] = queue.Queue(SENDS_WAITING_MAX)
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="task-sender", daemon=True)
+        self._thread.start()
+        self._log = telemetry.logger("runtime.tasks")
+
+    def send(self, task: WriteHand) -> bool:
+        """Hands the task to the sending thread; False (and counted) if the queue is full."""
+        try:
+            self._waiting.put_nowait(task)
+        except queue.Full:
+            _SENT.labels(WRITE_HAND, "dropped").inc()
+            return False
+        return True
+
+    def close(self) -> None:
+        """Sends what waits, within `CLOSE_SECONDS`; the rest is sent again by the beat."""
+        try:
+            self._waiting.put(None, timeout=CLOSE_SECONDS)
+        except queue.Full:
+            self._closing.set()
+        self._thread.join(CLOSE_SECONDS)
+        self._closing.set()
+
+    def _work(self) -> None:
+        while not self._closing.is_set():
+            task = self._waiting.get()
+            if task is None:
+                return
+            try:
+                send_now(self._app, WRITE_HAND, task)
+            except (KombuError, OperationalError, OSError) as error:
+                # The broker is away; what is due is in the table's index and will be sent again.
+                _SENT.labels(WRITE_HAND, "failed").inc()
+                self._log.warning("task not sent", task=WRITE_HAND, error=type(error).__name__)
+            else:
+                _SENT.labels(WRITE_HAND, "sent").inc()
+
+
+def send_now(app: Celery, name: str, args: tuple[Any, ...] = (), *, expires_seconds: float | None = None) -> None:
+    """Publishes one task and waits for the broker to have it. Raises kombu's `OperationalError`, never retries."""
+    app.send_task(
+        name,
+        args=args,
+        queue=QUEUE_OF_TASK[name],
+        ignore_result=True,
+        retry=False,
+        expires=expires_seconds,
+    )
+
+
+def make_app(broker_url: str, *, consumes: str = WRITE_QUEUE) -> Celery:
+    """The Celery application of senders and workers. `consumes` is the queue whose tasks this process takes.
+
+    Each queue's workers keep their unacknowledged tasks under keys of their own, because the broker's clients restore
+    whatever they find there by *their* visibility timeout.
+    """
+    app = Celery("fivedraw", broker=broker_url, set_as_current=False)
+    app.conf.update(
+        task_queues={name: {"exchange": name, "routing_key": name} for name in QUEUES},
+        task_default_queue=WRITE_QUEUE,
+        task_routes={task: {"queue": name} for task, name in QUEUE_OF_TASK.items()},
+        task_serializer="json",
+        accept_content=["json"],
+        task_ignore_result=True,
+        task_store_errors_even_if_ignored=False,
+        # A task is acknowledged when it is done; one whose worker dies is given to another.
+        task_acks_late=True,
+        task_reject_on_worker_lost=True,
+        worker_prefetch_multiplier=1,
+        worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
+        worker_send_task_events=False,
+        worker_enable_remote_control=False,
+        worker_cancel_long_running_tasks_on_connection_loss=True,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_pool_limit=2,
+        broker_transport_options={
+            "visibility_timeout": VISIBILITY_TIMEOUT_SECONDS[consumes],
+            "unacked_key": f"unacked.{consumes}",
+            "unacked_index_key": f"unacked_index.{consumes}",
+            "unacked_mutex_key": f"unacked_mutex.{consumes}",
+            "unacked_restore_interval": RESTORE_INTERVAL_SECONDS,
+            "unacked_restore_throttle": 1,
+            "socket_timeout": BROKER_TIMEOUT_SECONDS * 5,
+            "socket_connect_timeout": BROKER_TIMEOUT_SECONDS,
+            "socket_keepalive": True,
+            "health_check_interval": 10,
+        },
+        enable_utc=True,
+        timezone="UTC",
+        # The schedule has intervals only, so nothing need be remembered on disk.
+        beat_scheduler="celery.beat:Scheduler",
+    )
+    return app
