@@ -1,0 +1,33 @@
+"""Metrics of the table service. No label names a table, a player or a card."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from services.runtime import telemetry
+
+ACTIONS: Final = telemetry.counter("fivedraw_table_actions_total", "Actions taken in, by kind.", ("kind",))
+REFUSALS: Final = telemetry.counter("fivedraw_table_refusals_total", "Asks refused, by reason.", ("reason",))
+HANDS: Final = telemetry.counter("fivedraw_table_hands_total", "Hands over, by rulebook and outcome.", ("rulebook", "outcome"))
+COMMITS: Final = telemetry.counter("fivedraw_table_commits_total", "Commits to the store.")
+RACES_LOST: Final = telemetry.counter("fivedraw_table_races_lost_total", "Commits that another process was faster with.")
+EFFECTS: Final = telemetry.counter("fivedraw_table_effects_total", "Effects carried out, by kind.", ("kind",))
+EFFECT_FAULTS: Final = telemetry.counter(
+    "fivedraw_table_effect_faults_total", "Effects refused or out of reach, by kind and reason.", ("kind", "reason")
+)
+EFFECT_SECONDS: Final = telemetry.histogram(
+    "fivedraw_table_effect_seconds", "Seconds to carry an effect out, by kind.", ("kind",)
+)
+ACTION_SECONDS: Final = telemetry.histogram("fivedraw_table_action_seconds", "Seconds from an ask to its commit.")
+REBUILDS: Final = telemetry.counter("fivedraw_table_rebuilds_total", "Tables rebuilt from the ledger.")
+BROKEN: Final = telemetry.counter("fivedraw_table_broken_total", "Hands stopped because they contradicted the ledger.")
+CLOCK_LATE_SECONDS: Final = telemetry.histogram(
+    "fivedraw_table_clock_late_seconds", "Seconds from a deadline to its being acted on."
+)
+WATCHERS: Final = telemetry.gauge("fivedraw_table_watchers", "Watchers connected to this process.")
+WATCHERS_DROPPED: Final = telemetry.counter(
+    "fivedraw_table_watchers_dropped_total", "Watchers let go because they were too slow."
+)
+GAPS: Final = telemetry.counter("fivedraw_table_gaps_total", "Gaps in a watcher's sequence filled from the log.")
+TABLES: Final = telemetry.gauge("fivedraw_table_cached", "Tables held in this process.")
+SWEEPS: Final = telemetry.counter("fivedraw_table_sweeps_total", "Sweeps for due clocks and effects.")
