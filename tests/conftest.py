@@ -20,9 +20,7 @@ from services.runtime.server import RunningServer, start
 from services.runtime.settings import ServiceSettings
 from services.runtime.tokens import SigningKey
 from tests import servers
-
-SERVICE_KEY = bytes(range(32))
-SEALING_KEY = bytes(range(32, 64))
+from tests.servers import SEALING_KEY, SERVICE_KEY
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,10 @@ from sqlalchemy import URL, create_engine, make_url, text
 
 START_SECONDS_MAX = 30
 
+# The keys of the houses that tests start.
+SERVICE_KEY = bytes(range(32))
+SEALING_KEY = bytes(range(32, 64))
+
 
 def free_port() -> int:
     """A TCP port that was free a moment ago."""

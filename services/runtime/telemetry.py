@@ -13,7 +13,7 @@ import sys
 import traceback
 from collections.abc import Mapping, MutableMapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TextIO, cast
 
 import structlog
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
@@ -64,8 +64,19 @@ _MAX_DEPTH: Final = 6
 _PLACES_MAX: Final = 8
 
 
+class _Stderr:
+    """The process's standard error as it is at each write: a supervisor or a test may put another one in its place."""
+
+    def write(self, text: str) -> int:
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
 def configure_logging(service: str, *, level: str = "info", form: Literal["json", "console"] = "json") -> None:
     """Sets up structlog, and the standard library's logging through it, to write to stderr."""
+    stderr = _Stderr()
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -80,11 +91,11 @@ def configure_logging(service: str, *, level: str = "info", form: Literal["json"
     structlog.configure(
         processors=[*shared, renderer],
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
-        logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(file=cast(TextIO, stderr)),
         cache_logger_on_first_use=True,
     )
     structlog.contextvars.bind_contextvars(service=service)
-    stream = logging.StreamHandler(sys.stderr)
+    stream = logging.StreamHandler(stderr)
     stream.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
