@@ -29,6 +29,7 @@ _SITS_OUT = 0.012
 _TOPS_UP = 0.3
 _CHANGES_MUCK = 0.02
 _SHOWS = 0.05
+_DOES_NOT_CUT = 0.005
 
 
 class BotPlayer:
@@ -68,7 +69,6 @@ class BotPlayer:
         self._away_until_hand = -1
         self._back_at = 0.0
         self._least_buy_in_minor = 0
-        self._cut_at = -1
 
     @property
     def view(self) -> table_pb2.TableView:
@@ -118,8 +118,6 @@ class BotPlayer:
         seat = self.stream.mirror.own_seat()
         if seat is None:
             await self._sit_down()
-        elif self._may_cut():
-            await self._cut()
         elif self.stream.mirror.my_turn():
             await self._take_turn(seat)
         elif not self.stream.mirror.hand_is_on() or not seat.dealt_in:
@@ -137,6 +135,9 @@ class BotPlayer:
             return
         spot = policy.Spot(tuple(view.your_cards), view.your_actions, view.pot_minor, seat.stack_minor)
         self._answered = turn
+        if spot.legal.cut and self._rng.random() < _DOES_NOT_CUT:
+            # Who does not answer has not cut; the hand goes on when the clock says so.
+            return
         await self._act(policy.choose(spot, self._temper, self._rng), turn)
 
     async def _act(self, action: table_service_pb2.Action, turn: tuple[int, int]) -> None:
@@ -146,20 +147,6 @@ class BotPlayer:
         else:
             await self.client.act(self._table, action, hand=hand, turn=number)
         self.actions[table_pb2.ActionKind.Name(action.kind).removeprefix("ACTION_KIND_").lower()] += 1
-
-    def _may_cut(self) -> bool:
-        return self.view.your_actions.cut and self.view.hand != self._cut_at
-
-    async def _cut(self) -> None:
-        self._cut_at = self.view.hand
-        if self._rng.random() < self._temper.whim:
-            # Who does not answer has not cut; the hand goes on when the clock says so.
-            return
-        await self._think()
-        spot = policy.Spot((), self.view.your_actions, 0, 0)
-        if spot.legal.cut:
-            turn = self.view.turn.turn if self.view.HasField("turn") else 0
-            await self._act(policy.choose(spot, self._temper, self._rng), (self.view.hand, turn))
 
     async def _think(self) -> None:
         if self._pace.think_most_seconds > 0:

@@ -9,8 +9,8 @@ from typing import Final
 
 LOOPBACK: Final = "127.0.0.1"
 DEFAULT_BASE: Final = 7400
-# Replicas of the table service beyond the first take +4 to +9.
-TABLE_REPLICAS_MAX: Final = 7
+# Replicas of the table service beyond the first take +4 to +8.
+TABLE_REPLICAS_MAX: Final = 6
 SPAN: Final = 21
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from services.cli.house import tether
 from services.cli.house.folder import Folder, FolderError
 from services.cli.house.programs import Program
 
@@ -54,14 +55,14 @@ class Supervisor:
     def end_leftover(self) -> None:
         """Ends, in order, a house that an earlier run left behind. Raises `FolderError` when it does not end."""
         try:
-            pid = int(self._proxy().supervisor.getPID())
+            self._proxy().supervisor.shutdown()
         except _FAULTS:
             return
-        self._proxy().supervisor.shutdown()
-        limit = time.monotonic() + sum(program.stop_seconds for program in self._programs) + START_SECONDS
-        while _is_running(pid):
+        limit = time.monotonic() + self._stop_seconds()
+        # It answers until the last process is over.
+        while self._answers():
             if time.monotonic() > limit:
-                raise FolderError(f"processes of an earlier run do not end: see process {pid}")
+                raise FolderError(f"processes of an earlier run do not end: see {self._log}")
             time.sleep(POLL_SECONDS)
 
     def start(self) -> None:
@@ -70,6 +71,7 @@ class Supervisor:
         self._folder.write_private(configuration, configuration_of(self._folder, self._socket, self._programs))
         self._log_from = self._log.stat().st_size if self._log.exists() else 0
         environment = {name: value for name, value in os.environ.items() if not name.startswith("FIVEDRAW_")}
+        environment[tether.PARENT] = str(os.getpid())
         # Ctrl-C is for the command, which then stops the processes in order: they get a session of their own.
         self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
             [
@@ -117,13 +119,12 @@ class Supervisor:
         """Stops everything in order; returns whether it ended by itself within the sum of the stop times."""
         if self._process is None:
             return True
-        limit = sum(program.stop_seconds for program in self._programs) + START_SECONDS
         try:
             self._proxy().supervisor.shutdown()
         except _FAULTS:
             self._process.terminate()
         try:
-            self._process.wait(limit)
+            self._process.wait(self._stop_seconds())
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -132,15 +133,23 @@ class Supervisor:
 
     def _await_answer(self) -> None:
         limit = time.monotonic() + START_SECONDS
-        while True:
-            try:
-                self._proxy().supervisor.getState()
-            except _FAULTS as error:
-                if not self.is_alive() or time.monotonic() > limit:
-                    raise FolderError(f"the process manager does not start ({error}): see {self._log}") from error
-                time.sleep(POLL_SECONDS)
-            else:
-                return
+        while not self._answers():
+            if not self.is_alive() or time.monotonic() > limit:
+                raise FolderError(f"the process manager does not start: see {self._log}")
+            time.sleep(POLL_SECONDS)
+
+    def _answers(self) -> bool:
+        try:
+            self._proxy().supervisor.getState()
+        except xmlrpc.client.Fault:
+            # It refuses every call while it is shutting down.
+            return True
+        except _FAULTS:
+            return False
+        return True
+
+    def _stop_seconds(self) -> float:
+        return sum(program.stop_seconds for program in self._programs) + START_SECONDS
 
     def _proxy(self) -> Any:
         return xmlrpc.client.ServerProxy("http://localhost/RPC2", transport=_SocketTransport(self._socket))
@@ -207,14 +216,6 @@ def _section(title: str, options: Mapping[str, str]) -> str:
 
 def _quoted(part: str) -> str:
     return f'"{part}"' if " " in part else part
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 class _SocketConnection(http.client.HTTPConnection):

@@ -13,20 +13,21 @@ import sys
 from typing import Final
 
 PR_SET_PDEATHSIG: Final = 1
+# Holds the process id of the tethered process whose children read it.
+PARENT: Final = "FIVEDRAW_TETHERED_TO"
 
 
 def end_with_parent() -> None:
     """Asks the kernel to send SIGTERM when the parent ends (Linux; elsewhere it does nothing).
 
-    A parent that ends in between will send nothing, so this process then ends at once.
+    A parent that was gone before will send nothing: a process that does not find the one it expects ends at once.
     """
-    if sys.platform != "linux":
-        return
-    parent = os.getppid()
-    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl")
-    if os.getppid() != parent:
-        raise SystemExit("the parent is gone")
+    if sys.platform == "linux":
+        if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0) != 0:
+            raise OSError(ctypes.get_errno(), "prctl")
+        if os.environ.get(PARENT, str(os.getppid())) != str(os.getppid()):
+            raise SystemExit("the parent is gone")
+    os.environ[PARENT] = str(os.getpid())
 
 
 def main() -> None:
