@@ -43,6 +43,8 @@ def programs(folder: Folder, keys: HouseKeys, ports: Ports, *, log_level: str) -
         make.service("wallet", ports.wallet, 20, _WALLET_SECRETS),
         make.service("deck", ports.deck, 20, _DECK_SECRETS),
         make.service("history", ports.history, 30, _HISTORY_SECRETS),
+        make.worker("worker", ["services.history.worker", "write"], 40),
+        make.worker("beat", ["services.history.beat"], 60),
         *(
             make.service("table", port, 50, _TABLE_SECRETS, name="table" if number == 1 else f"table-{number}")
             for number, port in enumerate(ports.tables, start=1)
@@ -53,8 +55,15 @@ def programs(folder: Folder, keys: HouseKeys, ports: Ports, *, log_level: str) -
 # Who is told which secret.
 _WALLET_SECRETS: Final = ("service_key",)
 _DECK_SECRETS: Final = ("service_key", "deck_keys")
-_TABLE_SECRETS: Final = ("service_key", "sealing_keys", "redis_url")
-_HISTORY_SECRETS: Final = ("service_key", "sealing_keys", "redis_url", "broker_url")
+_TABLE_SECRETS: Final = ("service_key", "sealing_keys", "redis_url", "broker_url")
+_HISTORY_SECRETS: Final = ("service_key", "sealing_keys")
+_WORKER_SECRETS: Final = ("service_key", "broker_url")
+
+# Who watches the bots sees a hand's history within seconds, also after its worker was killed.
+_WORKER_SETTINGS: Final = {
+    "FIVEDRAW_HISTORY_RESEND_AFTER_SECONDS": "4",
+    "FIVEDRAW_HISTORY_RESEND_EVERY_SECONDS": "2",
+}
 
 
 def redis_server() -> str:
@@ -83,6 +92,17 @@ class _Services:
             "FIVEDRAW_SECRETS_DIR": str(self._secrets_dir(service, takes)),
         }
         return Program(name or service, [*_TETHERED, "-m", f"services.{service}"], priority, environment)
+
+    def worker(self, name: str, module: Sequence[str], priority: int) -> Program:
+        """A process of the history that takes tasks, or sends them in time."""
+        environment = {
+            **self.shared,
+            **_WORKER_SETTINGS,
+            "FIVEDRAW_METRICS_LISTEN": address(self.ports.worker_metrics),
+            "FIVEDRAW_DATABASE_URL": self.folder.database_url("history"),
+            "FIVEDRAW_SECRETS_DIR": str(self._secrets_dir(name, _WORKER_SECRETS)),
+        }
+        return Program(name, [*_TETHERED, "-m", *module], priority, environment, stop_seconds=30)
 
     def _secrets_dir(self, service: str, takes: Sequence[str]) -> Path:
         """A folder of secret files for one service, which gets no other's."""

@@ -88,7 +88,7 @@ def test_services_stop_before_what_they_need_and_redis_last(folder: Folder):
     house = programs(folder, HouseKeys.load_or_make(folder), Ports(7400, 2), log_level="info")
     priority = {program.name: program.priority for program in house}
     assert priority["redis"] < min(priority["wallet"], priority["deck"]) < priority["history"]
-    assert priority["history"] < min(priority["table"], priority["table-2"])
+    assert priority["history"] < priority["worker"] < min(priority["table"], priority["table-2"]) < priority["beat"]
 
 
 def test_each_service_gets_its_own_secrets_and_no_others(folder: Folder):
@@ -101,7 +101,8 @@ def test_each_service_gets_its_own_secrets_and_no_others(folder: Folder):
     }
     assert told["wallet"] == {"service_key"}
     assert told["deck"] == {"service_key", "sealing_keys"}
-    assert told["table"] == {"service_key", "sealing_keys", "redis_url"}
+    assert told["table"] == {"service_key", "sealing_keys", "redis_url", "broker_url"}
+    assert told["worker"] == {"service_key", "broker_url"}
     deck = Path(house["deck"].environment["FIVEDRAW_SECRETS_DIR"], "fivedraw_sealing_keys").read_text()
     assert deck == keys.deck_keys
     for program in house.values():
