@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from fivedraw.table.v1 import event_pb2, table_service_pb2
+from google.rpc import status_pb2
 
 from services.rules.awaits import AwaitDiscard
 from services.rules.commands import Act, AnyCommand, Discard, Show
 from services.rules.hand import awaits
 from services.rules.refusals import CommandInvalid, Refusal
-from services.runtime.errors import Fault
+from services.runtime.errors import Fault, from_status
 from services.table import asks, play, seating, words
 from services.table.draft import Draft
 from services.table.state import Hand, Request, TableState
@@ -54,6 +55,12 @@ def is_repeated(state: TableState, request: Request) -> bool:
                 raise Fault("ACTION_CONFLICT", f"id {request.request_id!r} was used for something else", **facts)
             return True
     return False
+
+
+def refusal_of(answer: bytes) -> Fault:
+    """The refusal that `Draft.refuse` remembered."""
+    fault = from_status(status_pb2.Status.FromString(answer[1:]))
+    return fault or Fault("INTERNAL", "a remembered refusal cannot be read")
 
 
 def clock_due(draft: Draft) -> bool:
@@ -138,14 +145,20 @@ def _pause(draft: Draft, asked: asks.Pause) -> None:
     state = draft.state
     _check_open(state)
     if state.mode != "paused":
-        state.mode, state.mode_reason = "paused", asked.reason
-        if state.clock is not None and state.clock.kind in ("next_hand", "idle_carry"):
-            draft.stop_clock()
-        else:
-            draft.hold_clock(max(0, draft.deadline_ms - draft.now_ms))
-        draft.tell(table_paused=event_pb2.TablePaused(reason=asked.reason))
+        pause(draft, asked.reason)
     told = table_service_pb2.PauseTableResponse(table=words.table(state))
     draft.answer(asked.request, told)
+
+
+def pause(draft: Draft, reason: str) -> None:
+    """Stands the table still; a turn's clock keeps what it had left."""
+    state = draft.state
+    state.mode, state.mode_reason = "paused", reason
+    if state.clock is not None and state.clock.kind in ("next_hand", "idle_carry"):
+        draft.stop_clock()
+    else:
+        draft.hold_clock(max(0, draft.deadline_ms - draft.now_ms))
+    draft.tell(table_paused=event_pb2.TablePaused(reason=reason))
 
 
 def _resume(draft: Draft, asked: asks.Resume) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from fivedraw.deck.v1 import deck_service_pb2 as deck
 from fivedraw.table.v1 import table_service_pb2
 from fivedraw.wallet.v1 import wallet_service_pb2 as wallet
+
 from services.rules.cards import format_card, parse_card, parse_cards
 from services.runtime.clock import Clock
 from services.runtime.errors import Fault
@@ -62,6 +63,7 @@ class Effects:
         self,
         ledger: LedgerPort,
         decks: DeckPort,
+        *,
         registry: Registry,
         store: TableStore,
         clock: Clock,
@@ -98,34 +100,33 @@ class Effects:
         try:
             return await self._by_kind[type(effect)](state, effect)
         except Fault as fault:
-            if fault.reason in APART:
+            unknown_sitting = fault.reason == "SITTING_NOT_FOUND"
+            if fault.reason in APART or unknown_sitting:
                 raise TableBehindError(str(fault)) from fault
             raise
 
     async def _open_hand(self, state: TableState, effect: effects.OpenHand) -> Change:
         button = effect.button
         if not button:
-            lots = deck.DrawLotsRequest(
-                table=state.name, step_id=_id(state, effect, "lots"), seats=effect.seats
-            )
+            lots = deck.DrawLotsRequest(table=state.name, step_id=_step_id(state, effect, "lots"), seats=effect.seats)
             button = (await self._decks.draw_lots(lots)).seat
         if not await self._registry.open_hand(state.table_id, state.epoch, effect.hand, button):
             raise TableBehindError(f"the registry is beyond epoch {state.epoch}, hand {effect.hand}")
         opened = await self._decks.open_deck(
-            deck.OpenDeckRequest(key=_key(state, effect), step_id=_id(state, effect, "open"))
+            deck.OpenDeckRequest(key=_key(state, effect), step_id=_step_id(state, effect, "open"))
         )
         return lambda draft: play.hand_opened(draft, button, opened.deck_number, opened.commitment, opened.chain)
 
     async def _shuffle_deck(self, state: TableState, effect: effects.ShuffleDeck) -> Change:
         shuffled = await self._decks.cut_deck(
-            deck.CutDeckRequest(key=_key(state, effect), step_id=_id(state, effect, "cut"), cut=effect.cut)
+            deck.CutDeckRequest(key=_key(state, effect), step_id=_step_id(state, effect, "cut"), cut=effect.cut)
         )
         return lambda draft: play.deck_shuffled(draft, shuffled.root, effect.cut_by)
 
     async def _deal_hand(self, state: TableState, effect: effects.DealHand) -> Change:
         await self._ledger.post_forced(
             wallet.PostForcedRequest(
-                batch_id=_id(state, effect, "forced"),
+                batch_id=_step_id(state, effect, "forced"),
                 table=state.name,
                 epoch=state.epoch,
                 hand=effect.hand,
@@ -136,7 +137,7 @@ class Effects:
             )
         )
         dealt = await self._decks.deal_cards(
-            deck.DealCardsRequest(key=_key(state, effect), step_id=_id(state, effect, "deal"), seats=effect.seats)
+            deck.DealCardsRequest(key=_key(state, effect), step_id=_step_id(state, effect, "deal"), seats=effect.seats)
         )
         hands = {each.seat: parse_cards(each.cards) for each in dealt.hands}
         return lambda draft: play.cards_dealt(draft, hands)
@@ -155,7 +156,7 @@ class Effects:
     ) -> None:
         await self._ledger.collect_bets(
             wallet.CollectBetsRequest(
-                batch_id=_id(state, effect, "collect"),
+                batch_id=_step_id(state, effect, f"collect-{number}"),
                 table=state.name,
                 epoch=state.epoch,
                 hand=effect.hand,
@@ -169,7 +170,7 @@ class Effects:
         given = await self._decks.exchange_cards(
             deck.ExchangeCardsRequest(
                 key=_key(state, effect),
-                step_id=_id(state, effect, "exchange"),
+                step_id=_step_id(state, effect, f"exchange-{effect.seat}"),
                 seat=effect.seat,
                 discards=[format_card(card) for card in effect.discards],
                 draw_now=effect.draw_now,
@@ -185,7 +186,7 @@ class Effects:
         given = await self._decks.deal_late_card(
             deck.DealLateCardRequest(
                 key=_key(state, effect),
-                step_id=_id(state, effect, "late"),
+                step_id=_step_id(state, effect, f"late-{effect.seat}"),
                 seat=effect.seat,
                 burn=effect.burn,
                 folded_seats=effect.folded,
@@ -203,7 +204,7 @@ class Effects:
         await self._store.mark_unwritten(_unwritten(state, effect))
         awarded = await self._ledger.award_pot(
             wallet.AwardPotRequest(
-                batch_id=_id(state, effect, "award"),
+                batch_id=_step_id(state, effect, "award"),
                 table=state.name,
                 epoch=state.epoch,
                 hand=effect.hand,
@@ -220,7 +221,7 @@ class Effects:
         await self._store.mark_unwritten(_unwritten(state, effect))
         undone = await self._ledger.void_hand(
             wallet.VoidHandRequest(
-                batch_id=_id(state, effect, "void"),
+                batch_id=_step_id(state, effect, "void"),
                 table=state.name,
                 epoch=state.epoch,
                 hand=effect.hand,
@@ -240,7 +241,7 @@ class Effects:
         return lambda draft: _then_between(draft, lambda: change(draft))
 
     async def _close_deck(self, state: TableState, effect: AnyEffect, void: bool) -> deck.CloseDeckResponse:
-        request = deck.CloseDeckRequest(key=_key(state, effect), step_id=_id(state, effect, "close"), void=void)
+        request = deck.CloseDeckRequest(key=_key(state, effect), step_id=_step_id(state, effect, "close"), void=void)
         try:
             return await self._decks.close_deck(request)
         except Fault as fault:
@@ -253,7 +254,11 @@ class Effects:
         profile = await self._ledger.get_player(wallet.GetPlayerRequest(name=effect.player))
         display_name = profile.player.display_name
         sitting = Sitting(effect.sitting, effect.seat, effect.player, display_name)
-        await self._registry.open_sitting(state.table_id, state.epoch, sitting, self._clock.now_ms())
+        try:
+            await self._registry.open_sitting(state.table_id, state.epoch, sitting, self._clock.now_ms())
+        except Fault as fault:
+            # The state had this seat free and the player elsewhere: the registry knows better.
+            raise TableBehindError(str(fault)) from fault
         try:
             bought = await self._ledger.buy_in(
                 wallet.BuyInRequest(
@@ -326,8 +331,15 @@ def _then_seated(draft: Draft, change: Callable[[], None]) -> None:
     seating.between_hands(draft)
 
 
+def _step_id(state: TableState, effect: AnyEffect, step: str) -> str:
+    """The id of one step of a hand. A state that lost its last commits and goes another way comes back with the same id
+    and other content, which the peer refuses: that is how the loss is noticed.
+    """
+    return f"{state.table_id}:{state.epoch}:h{effect.hand}:{step}"
+
+
 def _id(state: TableState, effect: AnyEffect, step: str) -> str:
-    """The id of one call: never the same for two effects of a table, always the same for one."""
+    """The id of a call between hands: never the same for two effects of a table, always the same for one."""
     return f"{state.table_id}:{state.epoch}:{effect.number}:{step}"
 
 

@@ -22,6 +22,7 @@ from services.table.store import (
     Commit,
     Committed,
     Due,
+    Outage,
     Stored,
     Unwritten,
     Version,
@@ -36,6 +37,7 @@ class _Kept(msgspec.Struct):
     due: dict[str, int] = msgspec.field(default_factory=dict)
     unwritten: dict[tuple[str, int, int], tuple[Unwritten, int]] = msgspec.field(default_factory=dict)
     heartbeat_ms: int = 0
+    outage: Outage = Outage()
 
 
 class MemoryStore:
@@ -167,11 +169,13 @@ class MemoryStore:
         waiting = sorted((at, key) for key, (_, at) in self._kept.unwritten.items() if at <= before)[:limit]
         return [self._kept.unwritten[key][0] for _, key in waiting]
 
-    async def sweep_gap_ms(self) -> int:
+    async def beat(self, gap_max_ms: int) -> Outage:
         """See `TableStore`."""
         now_ms = self._clock.now_ms()
         before, self._kept.heartbeat_ms = self._kept.heartbeat_ms, now_ms
-        return now_ms - before if before else 0
+        if before and now_ms - before > gap_max_ms:
+            self._kept.outage = Outage(before, now_ms)
+        return self._kept.outage
 
     async def now_ms(self) -> int:
         """See `TableStore`."""

@@ -8,9 +8,13 @@ from services.runtime import telemetry
 
 ACTIONS: Final = telemetry.counter("fivedraw_table_actions_total", "Actions taken in, by kind.", ("kind",))
 REFUSALS: Final = telemetry.counter("fivedraw_table_refusals_total", "Asks refused, by reason.", ("reason",))
-HANDS: Final = telemetry.counter("fivedraw_table_hands_total", "Hands over, by rulebook and outcome.", ("rulebook", "outcome"))
+HANDS: Final = telemetry.counter(
+    "fivedraw_table_hands_total", "Hands over, by rulebook and outcome.", ("rulebook", "outcome")
+)
 COMMITS: Final = telemetry.counter("fivedraw_table_commits_total", "Commits to the store.")
-RACES_LOST: Final = telemetry.counter("fivedraw_table_races_lost_total", "Commits that another process was faster with.")
+RACES_LOST: Final = telemetry.counter(
+    "fivedraw_table_races_lost_total", "Commits that another process was faster with."
+)
 EFFECTS: Final = telemetry.counter("fivedraw_table_effects_total", "Effects carried out, by kind.", ("kind",))
 EFFECT_FAULTS: Final = telemetry.counter(
     "fivedraw_table_effect_faults_total", "Effects refused or out of reach, by kind and reason.", ("kind", "reason")
@@ -31,3 +35,7 @@ WATCHERS_DROPPED: Final = telemetry.counter(
 GAPS: Final = telemetry.counter("fivedraw_table_gaps_total", "Gaps in a watcher's sequence filled from the log.")
 TABLES: Final = telemetry.gauge("fivedraw_table_cached", "Tables held in this process.")
 SWEEPS: Final = telemetry.counter("fivedraw_table_sweeps_total", "Sweeps for due clocks and effects.")
+DRIVERS_FAILED: Final = telemetry.counter(
+    "fivedraw_table_drivers_failed_total", "Times that carrying out effects ended by a mistake of the house."
+)
+SWEEPS_FAILED: Final = telemetry.counter("fivedraw_table_sweeps_failed_total", "Sweeps that could not be done.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
 from fivedraw.table.v1 import event_pb2
 from fivedraw.wallet.v1 import wallet_service_pb2
 
@@ -345,6 +346,15 @@ def _end_turn(draft: Draft) -> None:
     if hand is not None:
         draft.change_hand(turn=0)
     draft.stop_clock()
+
+
+def extend_turn(draft: Draft) -> None:
+    """Gives the present turn its whole clock once more."""
+    clock = draft.state.clock
+    if clock is None:
+        return
+    _tell_turn(draft, clock.seat, clock.turn, clock.duration_ms)
+    draft.start_clock(msgspec.structs.replace(clock, extended=True))
 
 
 def _settle(draft: Draft, hand: Hand) -> None:

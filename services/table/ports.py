@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol, TypeVar
 
 import grpc
-from grpc import StatusCode
-
 from fivedraw.deck.v1 import deck_service_pb2 as deck
 from fivedraw.deck.v1 import deck_service_pb2_grpc
 from fivedraw.wallet.v1 import wallet_service_pb2 as wallet
 from fivedraw.wallet.v1 import wallet_service_pb2_grpc
+from grpc import StatusCode
+
 from services.runtime.errors import Fault
 
 T = TypeVar("T")

@@ -20,7 +20,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from services.table import bus, scripts
 from services.table.bus import Batch
-from services.table.store import Commit, Committed, Due, Stored, StoreUnavailableError, Unwritten, Version
+from services.table.store import Commit, Committed, Due, Outage, Stored, StoreUnavailableError, Unwritten, Version
 
 SHARDS: Final = 8
 SUBSCRIBE_POLL_SECONDS: Final = 1.0
@@ -227,9 +227,11 @@ class RedisStore:
             hands.append(Unwritten(table_id, int(epoch), int(hand)))
         return hands
 
-    async def sweep_gap_ms(self) -> int:
+    async def beat(self, gap_max_ms: int) -> Outage:
         """See `TableStore`."""
-        return int(await _reached(self._heartbeat(keys=[f"{self._prefix}:sweep"])))
+        keys = [f"{self._prefix}:{{sweep}}:heartbeat", f"{self._prefix}:{{sweep}}:outage"]
+        start, end = await _reached(self._heartbeat(keys=keys, args=[gap_max_ms]))
+        return Outage(int(start), int(end))
 
     async def now_ms(self) -> int:
         """See `TableStore`."""

@@ -74,14 +74,15 @@ end
 return 1
 """
 
-# KEYS: heartbeat. Answer: milliseconds since the last one, 0 for the first.
+# KEYS: heartbeat, outage. ARGV: longest gap, milliseconds. Answer: start and end of the last longer one, or zeros.
 HEARTBEAT: Final = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local before = redis.call('GET', KEYS[1])
 redis.call('SET', KEYS[1], string.format('%.0f', now))
-if not before then
-  return 0
+if before and now - tonumber(before) > tonumber(ARGV[1]) then
+  redis.call('HSET', KEYS[2], 'start', before, 'end', string.format('%.0f', now))
 end
-return now - tonumber(before)
+local outage = redis.call('HMGET', KEYS[2], 'start', 'end')
+return {outage[1] or '0', outage[2] or '0'}
 """

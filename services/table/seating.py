@@ -230,6 +230,11 @@ def wake(draft: Draft) -> None:
         draft.stop_clock()
 
 
+def sit_out(draft: Draft, number: int, reason: str) -> None:
+    """Sits a seat out from the next hand on."""
+    _change(draft, number, reason, sitting_out=True)
+
+
 def _end_last_hand(draft: Draft) -> None:
     hand = draft.state.hand
     if hand is None or not hand.settled:

@@ -73,6 +73,13 @@ class Unwritten(msgspec.Struct, frozen=True, gc=False):
     first: int = 0
 
 
+class Outage(msgspec.Struct, frozen=True, gc=False):
+    """A time in which no process of the house swept, in the store's time; both 0 if there was none."""
+
+    start_ms: int = 0
+    end_ms: int = 0
+
+
 class StoreUnavailableError(RuntimeError):
     """The store could not be reached in time; the outcome of a commit is then unknown."""
 
@@ -131,8 +138,8 @@ class TableStore(Protocol):
         """Hands whose history is due for at least that long, oldest first."""
         ...
 
-    async def sweep_gap_ms(self) -> int:
-        """Leaves this sweep's heartbeat and says how long the whole house went without one."""
+    async def beat(self, gap_max_ms: int) -> Outage:
+        """Leaves a sweep's heartbeat; the answer is the last time the house went without one for longer than that."""
         ...
 
     async def now_ms(self) -> int:

@@ -7,8 +7,9 @@ from typing import Any, Final
 from fivedraw.table.v1 import event_pb2, table_pb2
 from google.protobuf import duration_pb2
 
+from services.rules.betting import LegalActions
 from services.rules.cards import format_card
-from services.rules.hand import LegalActions, legal
+from services.rules.hand import legal
 from services.rules.rulebook import Rulebook
 from services.table.state import Hand, Seat, TableState
 
@@ -231,7 +232,7 @@ def actions_of(state: TableState, seat: int) -> table_pb2.LegalActions | None:
     return legal_actions(legal(hand.engine, seat))
 
 
-def waiting(state: TableState) -> int:
+def waiting(state: TableState) -> table_pb2.Waiting.ValueType:
     """What the hand waits for when nobody is to act."""
     hand = state.hand
     if hand is not None and hand.cut_seat and hand.engine is None and hand.turn:

@@ -1,0 +1,154 @@
+"""All tables of this process: a bounded cache of hosts, the sweeper of due clocks and effects, and the fan-in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from services.rules.rulebook import Rulebook, list_rulebooks
+from services.runtime import telemetry
+from services.runtime.errors import Fault
+from services.table import metrics
+from services.table.host import Host, Parts
+from services.table.store import Due, Outage, StoreUnavailableError, TableStore
+
+HOSTS_MAX: Final = 5_000
+SWEEP_SECONDS: Final = 0.1
+SWEEP_BATCH: Final = 200
+SWEEPS_AT_ONCE: Final = 32
+HOLD_MS: Final = 2_000
+BEAT_SECONDS: Final = 1.0
+OUTAGE_MS: Final = 3_000
+SCAN_SECONDS: Final = 30.0
+SCAN_PAGE: Final = 200
+RESUBSCRIBE_SECONDS: Final = 0.5
+RESUBSCRIBE_MAX_SECONDS: Final = 5.0
+
+
+class House:
+    """The tables as this process serves them. `start` begins the sweeps, `stop` ends them."""
+
+    def __init__(self, parts: Parts, rulebooks: tuple[Rulebook, ...] | None = None) -> None:
+        self.parts = parts
+        self.rulebooks = {book.name: book for book in (rulebooks or list_rulebooks())}
+        self._hosts: OrderedDict[str, Host] = OrderedDict()
+        self._listeners: dict[str, asyncio.Task[None]] = {}
+        self._tasks: list[asyncio.Task[None]] = []
+        self._sweeps = asyncio.Semaphore(SWEEPS_AT_ONCE)
+        self._outage = Outage()
+        self._log = telemetry.logger("table.house")
+
+    @property
+    def store(self) -> TableStore:
+        """Where the tables are kept."""
+        return self.parts.store
+
+    async def host(self, table_id: str) -> Host:
+        """The host of a table. Raises `TABLE_NOT_FOUND`."""
+        host = self._hosts.get(table_id)
+        if host is None:
+            await self.parts.registry.get_table(table_id)
+            host = self._hosts.setdefault(table_id, Host(table_id, self.parts))
+            self._evict()
+            metrics.TABLES.set(len(self._hosts))
+        self._hosts.move_to_end(table_id)
+        return host
+
+    def _evict(self) -> None:
+        for table_id in list(self._hosts)[: max(0, len(self._hosts) - HOSTS_MAX)]:
+            if self._hosts[table_id].is_idle:
+                del self._hosts[table_id]
+
+    def listen(self, host: Host) -> None:
+        """Takes in what other processes publish of a table, as long as somebody watches it here."""
+        if host.table_id not in self._listeners:
+            task = asyncio.create_task(self._listen(host), name=f"listener of {host.table_id}")
+            self._listeners[host.table_id] = task
+
+    async def _listen(self, host: Host) -> None:
+        pause = RESUBSCRIBE_SECONDS
+        try:
+            while not host.fanout.is_empty:
+                try:
+                    async with self.store.subscribe(host.table_id) as batches:
+                        async for batch in batches:
+                            host.on_published(batch)
+                            pause = RESUBSCRIBE_SECONDS
+                            if host.fanout.is_empty:
+                                return
+                except StoreUnavailableError:
+                    # Watchers notice by their heartbeats what is missed meanwhile.
+                    await self.parts.clock.sleep(pause)
+                    pause = min(2 * pause, RESUBSCRIBE_MAX_SECONDS)
+        finally:
+            del self._listeners[host.table_id]
+
+    async def start(self) -> None:
+        """Begins to sweep."""
+        self._tasks = [
+            asyncio.create_task(self._repeat(self._sweep, SWEEP_SECONDS), name="sweep"),
+            asyncio.create_task(self._repeat(self._beat, BEAT_SECONDS), name="heartbeat"),
+            asyncio.create_task(self._repeat(self._scan, SCAN_SECONDS), name="scan"),
+        ]
+
+    async def stop(self) -> None:
+        """Ends sweeps, listeners and drivers; what they were doing is taken up by another process or the next one."""
+        tasks = [*self._tasks, *self._listeners.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*(host.close() for host in self._hosts.values()))
+
+    async def _repeat(self, what: Callable[[], Awaitable[None]], seconds: float) -> None:
+        while True:
+            try:
+                await what()
+            except (StoreUnavailableError, Fault):
+                # Redis or SQL is away: the same again after a pause.
+                metrics.SWEEPS_FAILED.inc()
+                await self.parts.clock.sleep(BEAT_SECONDS)
+            await self.parts.clock.sleep(seconds)
+
+    async def _beat(self) -> None:
+        self._outage = await self.store.beat(OUTAGE_MS)
+
+    async def _sweep(self) -> None:
+        metrics.SWEEPS.inc()
+        due = await self.store.claim_due(SWEEP_BATCH, HOLD_MS)
+        await asyncio.gather(*(self._sweep_one(each) for each in due))
+
+    async def _sweep_one(self, due: Due) -> None:
+        async with self._sweeps:
+            try:
+                host = await self.host(due.table_id)
+                next_ms = await host.sweep(self._outage)
+            except Fault as fault:
+                if fault.reason != "TABLE_NOT_FOUND":
+                    # It stays claimed, and comes up again when the hold is over.
+                    metrics.SWEEPS_FAILED.inc()
+                    return
+                next_ms = 0
+            await self.store.settle_due(due, HOLD_MS, next_ms)
+
+    async def _scan(self) -> None:
+        """Looks at every open table, slowly: for clocks and effects that no index knows, and ledgers that are ahead."""
+        after = ""
+        while True:
+            page = await self.parts.registry.list_tables(after, SCAN_PAGE)
+            for record in page:
+                await self._scan_one(record.table_id, record.epoch)
+            if len(page) < SCAN_PAGE:
+                return
+            after = page[-1].table_id
+
+    async def _scan_one(self, table_id: str, epoch: int) -> None:
+        stored = await self.store.load(table_id)
+        host = await self.host(table_id)
+        if stored is None or stored.at.epoch != epoch:
+            await host.check()
+        elif stored.deadline_ms:
+            await self.store.enter_due(table_id, stored.deadline_ms)
+            return
+        await self.store.enter_due(table_id, await self.store.now_ms())

@@ -1,0 +1,171 @@
+"""Making a table anew from what SQL knows of it, when the store has lost its state or fallen behind the ledger.
+
+The registry gives a new epoch, behind which ledger and deck refuse everything older. The open hand is void and
+refunded by the ledger (or, if its award was in, over); seats and stacks are those of registry and ledger.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fivedraw.deck.v1 import deck_service_pb2 as deck
+from fivedraw.table.v1 import event_pb2
+from fivedraw.wallet.v1 import wallet_service_pb2 as wallet
+
+from services.rules.rulebook import RulebookInvalid, RulebookUnknown, load_rulebook
+from services.runtime.errors import Fault
+from services.table import seating
+from services.table.draft import Draft
+from services.table.registry import TableRecord
+from services.table.state import Hand, Seat, SettleHand, TableState, UndoHand, WriteHistory
+from services.table.store import StoreUnavailableError, Unwritten
+
+if TYPE_CHECKING:
+    from services.table.host import Parts
+
+LOST_HAND: Final = "the house lost the hand's last moments"
+
+
+async def is_behind(parts: Parts, state: TableState) -> bool:
+    """Whether registry or ledger know of things that this state does not."""
+    record = await parts.registry.get_table(state.table_id)
+    if record.epoch != state.epoch or record.last_hand > state.last_hand:
+        return True
+    answer = await parts.ledger.get_table_ledger(wallet.GetTableLedgerRequest(table=state.name))
+    ledger = answer.ledger
+    if ledger.epoch > state.epoch or ledger.last_hand > state.last_hand:
+        return True
+    hand = state.playing
+    if hand is None or ledger.last_hand != hand.number:
+        return False
+    ending = any(isinstance(effect, SettleHand | UndoHand) for effect in state.effects)
+    return ledger.last_hand_outcome != wallet.HAND_OUTCOME_OPEN and not ending
+
+
+async def rebuild(parts: Parts, table_id: str, stale: TableState | None, reason: str, now_ms: int) -> Draft:
+    """A draft of the table in a new epoch. `stale` is the state that is given up, if one could be read.
+
+    With an empty reason the table is simply new, and keeps its epoch. Raises `Fault`.
+    """
+    record = await parts.registry.get_table(table_id)
+    fresh = not reason and not record.last_hand and not await parts.registry.open_sittings(table_id)
+    if fresh:
+        return Draft(_empty(record), now_ms)
+    epoch = await parts.registry.raise_epoch(table_id)
+    table = f"tables/{table_id}"
+    why = reason or "the table's state was lost"
+    fenced = await parts.ledger.fence_table(wallet.FenceTableRequest(table=table, epoch=epoch, reason=why))
+    await parts.decks.fence_table(deck.FenceTableRequest(table=table, epoch=epoch))
+    state = _empty(await parts.registry.get_table(table_id))
+    state.epoch = epoch
+    state.last_hand = max(state.last_hand, fenced.ledger.last_hand)
+    state.carry = fenced.ledger.carry_minor
+    state.seats = await _seats(parts, state, fenced.ledger, stale)
+    if stale is not None and state.mode == "open":
+        state.mode, state.mode_reason = stale.mode, stale.mode_reason
+    if stale is not None:
+        # What was answered stays answered; what was only promised can be asked again.
+        state.answers = {
+            caller: tuple(each for each in answers if each.answer) for caller, answers in stale.answers.items()
+        }
+    draft = Draft(state, now_ms)
+    draft.tell(table_rebuilt=event_pb2.TableRebuilt(reason=why, voided_hand=fenced.voided_hand))
+    lost = fenced.voided_hand or (stale.playing.number if stale is not None and stale.playing is not None else 0)
+    if lost:
+        last = fenced.ledger.last_hand, fenced.ledger.last_hand_outcome
+        await _close_lost_hand(parts, draft, stale, _LostHand(lost, last != (lost, wallet.HAND_OUTCOME_AWARDED), why))
+    seating.between_hands(draft)
+    return draft
+
+
+def _empty(record: TableRecord) -> TableState:
+    try:
+        book = load_rulebook(record.rulebook).with_options(record.overrides)
+    except (RulebookUnknown, RulebookInvalid) as error:
+        raise Fault("RULEBOOK_INVALID", str(error), rulebook=record.rulebook) from None
+    return TableState(
+        table_id=record.table_id,
+        display_name=record.display_name,
+        rulebook=book.without_texts(),
+        currency=record.currency,
+        created_ms=record.created_ms,
+        hand_interval_ms=record.hand_interval_ms,
+        epoch=record.epoch,
+        overrides=record.overrides,
+        mode="closed" if record.closed_ms else "open",
+        last_hand=record.last_hand,
+        button=record.button,
+    )
+
+
+async def _seats(
+    parts: Parts, state: TableState, ledger: wallet.TableLedger, stale: TableState | None
+) -> dict[int, Seat]:
+    """Who sits where with which stack, by registry and ledger; what those do not know is taken from the old state."""
+    stacks = {stack.sitting: stack for stack in ledger.stacks if stack.open}
+    seats: dict[int, Seat] = {}
+    for sitting in await parts.registry.open_sittings(state.table_id):
+        stack = stacks.pop(sitting.sitting, None)
+        if stack is None:
+            # The buy-in never reached the ledger, or the cash-out did: nobody sits there.
+            await parts.registry.close_sitting(sitting.sitting, None, parts.clock.now_ms())
+            continue
+        old = stale.seats.get(sitting.seat) if stale is not None else None
+        if old is None or old.sitting != sitting.sitting:
+            old = Seat(sitting.seat, sitting.player, sitting.sitting, time_bank_ms=state.rulebook.time_bank_ms)
+        seats[sitting.seat] = Seat(
+            number=sitting.seat,
+            player=sitting.player,
+            sitting=sitting.sitting,
+            display_name=sitting.display_name,
+            stack=stack.stack_minor,
+            joining=False,
+            sitting_out=old.sitting_out,
+            leaving=old.leaving,
+            auto_muck=old.auto_muck,
+            time_bank_ms=old.time_bank_ms,
+        )
+    for orphan in stacks.values():
+        # The registry had closed this sitting; the ledger's part of leaving was still to come.
+        batch_id = f"{state.table_id}:{state.epoch}:orphan:{orphan.sitting}"
+        await parts.ledger.cash_out(
+            wallet.CashOutRequest(batch_id=batch_id, table=state.name, epoch=state.epoch, sitting=orphan.sitting)
+        )
+    return seats
+
+
+class _LostHand(NamedTuple):
+    """A hand whose state is given up; not `is_void` if the ledger had paid it out already."""
+
+    number: int
+    is_void: bool
+    why: str
+
+
+async def _close_lost_hand(parts: Parts, draft: Draft, stale: TableState | None, lost: _LostHand) -> None:
+    """Tells the end of the lost hand and sees to its history; its first events are in the old epoch, if anywhere."""
+    state = draft.state
+    known = stale.hand if stale is not None and stale.hand is not None and stale.hand.number == lost.number else None
+    first_epoch, first = (known.first_epoch, known.first) if known is not None else (state.epoch, state.sequence)
+    state.hand = Hand(
+        number=lost.number,
+        seats=known.seats if known is not None else (),
+        sittings=known.sittings if known is not None else {},
+        players=known.players if known is not None else {},
+        carry_in=0,
+        first_epoch=first_epoch,
+        first=first,
+        button=state.button,
+        void=lost.is_void,
+    )
+    if lost.is_void:
+        told = event_pb2.HandVoided(reason=f"{LOST_HAND}: {lost.why}", by="house", carry_minor=state.carry)
+        for seat in state.seats.values():
+            told.stacks_minor[seat.number] = seat.stack
+        draft.tell(hand_voided=told)
+    try:
+        await parts.store.mark_unwritten(Unwritten(state.table_id, first_epoch, lost.number, first_epoch, first))
+    except StoreUnavailableError as error:
+        raise Fault("SERVICE_UNAVAILABLE", "the tables' store is out of reach") from error
+    state.hand = None
+    draft.add_effect(WriteHistory, hand=lost.number, epoch=first_epoch)

@@ -1,0 +1,143 @@
+"""A watcher's stream: a snapshot or the events since, then live events, each viewer with its own view of them.
+
+Sequences are counted here: what was had already is dropped, a gap is filled from the log, and where the log no longer
+reaches back, or the epoch changed, a new snapshot says why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Final
+
+from fivedraw.table.v1 import event_pb2, table_service_pb2
+
+from services.runtime.errors import Fault
+from services.runtime.sealing import Sealer, event_aad
+from services.table import metrics, words
+from services.table.bus import Batch, public_event, stamp
+from services.table.fanout import Watcher
+from services.table.host import Host
+from services.table.store import StoreUnavailableError, TableStore
+
+HEARTBEAT_SECONDS: Final = 5.0
+CATCH_UP_EVENTS_MAX: Final = 500
+
+Response = table_service_pb2.WatchTableResponse
+
+
+class Viewing:
+    """One stream of one viewer: `player` is `players/{player}`, whose private parts it opens and nobody else's."""
+
+    def __init__(self, host: Host, store: TableStore, sealer: Sealer, player: str) -> None:
+        self._host = host
+        self._store = store
+        self._sealer = sealer
+        self._player = player
+        self._name = f"tables/{host.table_id}"
+        self._epoch = 0
+        self._last = 0
+
+    async def stream(self, resume_after: int, epoch: int) -> AsyncIterator[Response]:
+        """All that this viewer may see, from `resume_after` of `epoch` on (0: from a snapshot). Raises `Fault`."""
+        watcher = self._host.fanout.add()
+        try:
+            async for response in self._first(resume_after, epoch):
+                yield response
+            while True:
+                async for response in self._next(watcher):
+                    yield response
+        finally:
+            self._host.fanout.remove(watcher)
+
+    async def _first(self, resume_after: int, epoch: int) -> AsyncIterator[Response]:
+        state, deadline_ms = await self._host.view_state()
+        resumes = 0 < resume_after <= state.sequence and epoch == state.epoch
+        if resumes:
+            self._epoch, self._last = epoch, resume_after
+            batches = await self._since()
+            if batches is not None:
+                for batch in batches:
+                    yield self._told(batch)
+                return
+        reason = ""
+        if resume_after:
+            reason = "the epoch is another" if epoch != state.epoch else "the log no longer reaches back that far"
+        self._epoch, self._last = state.epoch, state.sequence
+        yield Response(snapshot=words.view(state, self._player, deadline_ms, reason))
+
+    async def _next(self, watcher: Watcher) -> AsyncIterator[Response]:
+        try:
+            async with asyncio.timeout(HEARTBEAT_SECONDS):
+                batch = await watcher.queue.get()
+        except TimeoutError:
+            async for response in self._heartbeat():
+                yield response
+            return
+        if batch.epoch < self._epoch or (batch.epoch == self._epoch and batch.last <= self._last):
+            return
+        if batch.epoch > self._epoch:
+            async for response in self._again("the table was rebuilt"):
+                yield response
+        elif batch.first > self._last + 1:
+            metrics.GAPS.inc()
+            async for response in self._caught_up():
+                yield response
+        else:
+            yield self._told(batch)
+        if watcher.overflowed and watcher.queue.empty():
+            facts = {"resume_after": str(self._last), "epoch": str(self._epoch)}
+            raise Fault("SLOW_CONSUMER", f"more than {watcher.queue.maxsize} commits were waiting", **facts)
+
+    async def _heartbeat(self) -> AsyncIterator[Response]:
+        """Nothing came for a while: either nothing happened, or pub/sub lost it."""
+        state, _ = await self._host.view_state()
+        if state.epoch != self._epoch:
+            async for response in self._again("the table was rebuilt"):
+                yield response
+        elif state.sequence > self._last:
+            async for response in self._caught_up():
+                yield response
+        else:
+            yield Response(heartbeat_sequence=self._last)
+
+    async def _caught_up(self) -> AsyncIterator[Response]:
+        batches = await self._since()
+        if batches is None:
+            async for response in self._again("the log no longer reaches back that far"):
+                yield response
+            return
+        for batch in batches:
+            yield self._told(batch)
+
+    async def _again(self, reason: str) -> AsyncIterator[Response]:
+        state, deadline_ms = await self._host.view_state()
+        self._epoch, self._last = state.epoch, state.sequence
+        yield Response(snapshot=words.view(state, self._player, deadline_ms, reason))
+
+    async def _since(self) -> list[Batch] | None:
+        """The log's batches after what was seen last; None if they do not follow on from it, or are too many."""
+        try:
+            batches = await self._store.read_log(
+                f"{self._host.table_id}", self._epoch, self._last, CATCH_UP_EVENTS_MAX + 1
+            )
+        except StoreUnavailableError as error:
+            raise Fault("SERVICE_UNAVAILABLE", "the tables' store is out of reach") from error
+        if batches and batches[0].first > self._last + 1:
+            return None
+        if sum(len(batch.entries) for batch in batches) > CATCH_UP_EVENTS_MAX:
+            return None
+        return batches
+
+    def _told(self, batch: Batch) -> Response:
+        events = [self._seen(batch, place) for place in range(max(0, self._last + 1 - batch.first), len(batch.entries))]
+        self._last = batch.last
+        return Response(events=events)
+
+    def _seen(self, batch: Batch, place: int) -> event_pb2.TableEvent:
+        entry = batch.entries[place]
+        for private in entry.private:
+            if private.player == self._player:
+                aad = event_aad(self._name, batch.epoch, batch.first + place, private.seat)
+                return stamp(event_pb2.TableEvent.FromString(self._sealer.open(private.sealed, aad)), batch.at_ms)
+        return public_event(entry, batch.at_ms)
