@@ -89,10 +89,6 @@ _BY_SERVICE: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "ReplayHand": (PERSON,),
         "GetPlayerStatistics": (PLAYER, OPERATOR, AUDITOR),
         "ListAuditReads": (AUDITOR,),
-        "ExportHands": (PLAYER, OPERATOR, AUDITOR),
-        "ReplayHand": (PERSON,),
-        "GetPlayerStatistics": (PLAYER, OPERATOR, AUDITOR),
-        "ListAuditReads": (AUDITOR,),
     },
     "grpc.health.v1.Health": {
         "Check": (ANYONE,),

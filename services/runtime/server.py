@@ -87,7 +87,7 @@ async def start(
     for service in ("", *services):
         await health.set(service, health_pb2.HealthCheckResponse.SERVING)
     _UP.labels(name).set(1)
-    metrics_port, stop_metrics = _serve_metrics(settings) if with_metrics else (0, None)
+    metrics_port, stop_metrics = serve_metrics(settings) if with_metrics else (0, None)
     return RunningServer(name, port, metrics_port, server, gate, health, stop_metrics, settings.drain_ms / 1000)
 
 
@@ -135,6 +135,33 @@ def run(main: Coroutine[Any, Any, T]) -> T:
     return uvloop.run(main)
 
 
+def serve_metrics(settings: ServiceSettings) -> tuple[int, Callable[[], None]]:
+    """Serves the process's metrics over HTTP (over mutual TLS where there is a certificate), from a thread.
+
+    Returns the port taken and what stops it; for processes that take no calls. Raises `OSError`.
+    """
+    host, _, port = settings.metrics_listen.rpartition(":")
+    tls: dict[str, Any] = {}
+    if settings.has_tls:
+        tls = {
+            "certfile": str(settings.tls_cert),
+            "keyfile": str(settings.tls_key),
+            "client_cafile": str(settings.tls_ca),
+            "client_auth_required": True,
+        }
+    http, thread = prometheus_client.start_http_server(
+        int(port), host.strip("[]"), registry=telemetry.REGISTRY_OF_PROCESS, **tls
+    )
+
+    def stop() -> None:
+        http.shutdown()
+        http.server_close()
+        thread.join()
+
+    bound = http.socket.getsockname() if isinstance(http.socket, socket.socket) else (host, port)
+    return int(bound[1]), stop
+
+
 def _options(settings: ServiceSettings) -> list[tuple[str, int]]:
     return [
         ("grpc.max_receive_message_length", settings.request_bytes_max),
@@ -166,26 +193,3 @@ def _bind(server: grpc.aio.Server, settings: ServiceSettings) -> int:
     if port == 0:
         raise OSError(f"cannot listen on {settings.listen}")
     return port
-
-
-def _serve_metrics(settings: ServiceSettings) -> tuple[int, Callable[[], None]]:
-    host, _, port = settings.metrics_listen.rpartition(":")
-    tls: dict[str, Any] = {}
-    if settings.has_tls:
-        tls = {
-            "certfile": str(settings.tls_cert),
-            "keyfile": str(settings.tls_key),
-            "client_cafile": str(settings.tls_ca),
-            "client_auth_required": True,
-        }
-    http, thread = prometheus_client.start_http_server(
-        int(port), host.strip("[]"), registry=telemetry.REGISTRY_OF_PROCESS, **tls
-    )
-
-    def stop() -> None:
-        http.shutdown()
-        http.server_close()
-        thread.join()
-
-    bound = http.socket.getsockname() if isinstance(http.socket, socket.socket) else (host, port)
-    return int(bound[1]), stop
