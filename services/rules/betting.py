@@ -10,7 +10,7 @@ import msgspec
 
 from services.rules.commands import ActionKind
 from services.rules.events import Acted
-from services.rules.ranking import lowest_of_pair, parse_rank, rank
+from services.rules.ranking import lowest_of_pair, parse_rank, plural_of, rank
 from services.rules.refusals import CommandInvalid, Refusal
 from services.rules.rulebook import Rulebook
 from services.rules.state import HandState
@@ -91,7 +91,7 @@ def bet_refusal(state: HandState, position: int) -> Refusal | None:
         and state.stage == "first_round"
         and rank(state.hands[position]) < lowest_of_pair(parse_rank(openers[0]))
     ):
-        return Refusal("OPENERS_REQUIRED", openers=openers)
+        return Refusal("OPENERS_REQUIRED", openers=openers, rank=plural_of(parse_rank(openers[0])))
     if state.barred >> position & 1:
         return Refusal("MAY_NOT_RAISE")
     return None

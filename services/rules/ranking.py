@@ -153,6 +153,11 @@ def name_text(name: HandName) -> str:
     return text.replace("Sixs", "Sixes")
 
 
+def plural_of(card_rank: int) -> str:
+    """A rank in the plural, within a sentence: "queens", "sixes"."""
+    return f"{_ENGLISH_RANKS[card_rank]}s".replace("xs", "xes").lower()
+
+
 def hand_name(cards: Sequence[int]) -> str:
     """The name in English of the hand that these five cards make."""
     return name_text(describe(rank(cards)))

@@ -45,7 +45,7 @@ _MESSAGES: Final[dict[Reason, str]] = {
     "STACK_EXCEEDED": "{tried} is more than this seat has: its chips reach {reach}.",
     "RAISE_CAPPED": "All {cap} bets of this round are made: call or fold.",
     "BETTING_NOT_REOPENED": "No full raise was made since this seat acted: call or fold.",
-    "OPENERS_REQUIRED": "To open takes a pair of {openers} or better: check.",
+    "OPENERS_REQUIRED": "To open takes a pair of {rank} or better: check.",
     "MAY_NOT_RAISE": "Who missed the draw clock may not bet or raise in this round.",
     "TOO_MANY_DISCARDS": "{tried} cards are too many: this seat may discard {most}.",
     "FOUR_CARD_DRAW_TAKEN": "Another seat has this hand's four-card draw: discard three at most.",
