@@ -16,6 +16,7 @@ from fivedraw.wallet.v1 import wallet_service_pb2 as wallet
 from services.rules.cards import format_card, parse_card, parse_cards
 from services.runtime.clock import Clock
 from services.runtime.errors import Fault
+from services.runtime.tasks import TaskSender, WriteHand
 from services.table import play, seating
 from services.table import state as effects
 from services.table.draft import Draft
@@ -26,7 +27,6 @@ from services.table.state import AnyEffect, Effect, SeatChips, TableState
 from services.table.store import TableStore, Unwritten
 
 Change = Callable[[Draft], None]
-SendHistory = Callable[[str, int, int], Awaitable[None]]
 
 # The ledger, the deck or the registry knows of things that this table's state does not: it is behind them.
 APART: Final = frozenset(
@@ -67,14 +67,14 @@ class Effects:
         registry: Registry,
         store: TableStore,
         clock: Clock,
-        send_history: SendHistory,
+        tasks: TaskSender,
     ) -> None:
         self._ledger = ledger
         self._decks = decks
         self._registry = registry
         self._store = store
         self._clock = clock
-        self._send_history = send_history
+        self._tasks = tasks
         self._by_kind: dict[type[Effect], Callable[[TableState, Any], Awaitable[Change]]] = {
             effects.OpenHand: self._open_hand,
             effects.ShuffleDeck: self._shuffle_deck,
@@ -312,7 +312,7 @@ class Effects:
 
     async def _write_history(self, state: TableState, effect: effects.WriteHistory) -> Change:
         # Whether this reaches the broker or not, the hand stays listed until its row is there.
-        await self._send_history(state.name, effect.epoch, effect.hand)
+        self._tasks.send(WriteHand(state.name, effect.epoch, effect.hand))
         return seating.between_hands
 
     async def _close_registry(self, state: TableState, _effect: effects.CloseRegistry) -> Change:

@@ -74,7 +74,8 @@ class House:
                 try:
                     async with self.store.subscribe(host.table_id) as batches:
                         async for batch in batches:
-                            host.on_published(batch)
+                            if batch is not None:
+                                host.on_published(batch)
                             pause = RESUBSCRIBE_SECONDS
                             if host.fanout.is_empty:
                                 return

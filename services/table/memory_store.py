@@ -29,6 +29,7 @@ from services.table.store import (
 )
 
 SUBSCRIBER_QUEUE_MAX: Final = 1_000
+SUBSCRIBER_POLL_SECONDS: Final = 1.0
 
 
 class _Kept(msgspec.Struct):
@@ -106,14 +107,20 @@ class MemoryStore:
         return _bounded([batch for batch in log if (batch.epoch, batch.last) >= (epoch, first)], limit)
 
     @asynccontextmanager
-    async def subscribe(self, table_id: str) -> AsyncIterator[AsyncIterator[Batch]]:
+    async def subscribe(self, table_id: str) -> AsyncIterator[AsyncIterator[Batch | None]]:
         """See `TableStore`."""
         queue: asyncio.Queue[Batch] = asyncio.Queue(SUBSCRIBER_QUEUE_MAX)
         self._subscribers[table_id].add(queue)
 
-        async def batches() -> AsyncIterator[Batch]:
+        async def batches() -> AsyncIterator[Batch | None]:
             while True:
-                yield await queue.get()
+                try:
+                    async with asyncio.timeout(SUBSCRIBER_POLL_SECONDS):
+                        batch = await queue.get()
+                except TimeoutError:
+                    yield None
+                    continue
+                yield batch
 
         try:
             yield batches()

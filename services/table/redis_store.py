@@ -9,26 +9,21 @@ from __future__ import annotations
 import asyncio
 import time
 import zlib
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, Final, TypeVar, cast
+from typing import Final
 
 from redis.asyncio import Redis
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import RedisError
-from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from services.table import bus, scripts
 from services.table.bus import Batch
-from services.table.store import Commit, Committed, Due, Outage, Stored, StoreUnavailableError, Unwritten, Version
+from services.table.store import Commit, Committed, Due, Outage, Stored, Unwritten, Version
+from services.table.subscriptions import Subscriptions, reached
 
 SHARDS: Final = 8
-SUBSCRIBE_POLL_SECONDS: Final = 1.0
 READ_PAGE: Final = 200
 # A due time this close may be claimed by a sweeper while a commit is on its way.
 CLAIM_MARGIN_MS: Final = 2_000
-
-T = TypeVar("T")
 
 
 class RedisStore:
@@ -45,6 +40,7 @@ class RedisStore:
         # Due times this process has entered and not seen claimed since: an earlier or equal entry needs no second one.
         self._entered: dict[str, int] = {}
         self._offset_ms = 0
+        self._subscriptions = Subscriptions(redis)
 
     async def load(self, table_id: str) -> Stored | None:
         """See `TableStore`."""
@@ -52,7 +48,7 @@ class RedisStore:
         async with self._redis.pipeline(transaction=False) as pipe:
             pipe.hmget(self._key(table_id, "state"), fields)
             pipe.time()
-            values, (seconds, micros) = await _reached(pipe.execute())
+            values, (seconds, micros) = await reached(pipe.execute())
         if values[0] is None:
             return None
         at = Version(int(values[0]), int(values[1]), values[2].decode())
@@ -66,7 +62,7 @@ class RedisStore:
         batch = bus.dump(commit.batch) if commit.batch is not None else b""
         first = commit.batch.first if commit.batch is not None else 0
         expected, following = commit.expected, commit.following
-        answer = await _reached(
+        answer = await reached(
             self._commit(
                 keys=[self._key(table_id, "state"), self._key(table_id, "log")],
                 args=[
@@ -94,7 +90,7 @@ class RedisStore:
         """See `TableStore`."""
         key = self._key(table_id, "log")
         # The wanted sequence may lie inside a batch, whose id is that of its first event.
-        before = await _reached(self._redis.xrevrange(key, max=f"{epoch}-{after + 1}", min=f"{epoch}-0", count=1))
+        before = await reached(self._redis.xrevrange(key, max=f"{epoch}-{after + 1}", min=f"{epoch}-0", count=1))
         start = before[0][0].decode() if before else f"{epoch}-{after + 1}"
         batches = await self._read(key, start, f"{epoch}-{1 << 62}", limit)
         return [batch for batch in batches if batch.last > after]
@@ -102,7 +98,7 @@ class RedisStore:
     async def read_from(self, table_id: str, epoch: int, first: int, limit: int) -> list[Batch]:
         """See `TableStore`."""
         key = self._key(table_id, "log")
-        before = await _reached(self._redis.xrevrange(key, max=f"{epoch}-{first}", min=f"{epoch}-0", count=1))
+        before = await reached(self._redis.xrevrange(key, max=f"{epoch}-{first}", min=f"{epoch}-0", count=1))
         start = before[0][0].decode() if before else f"{epoch}-{first}"
         return await self._read(key, start, "+", limit)
 
@@ -110,7 +106,7 @@ class RedisStore:
         batches: list[Batch] = []
         events = 0
         while events < limit:
-            page = await _reached(self._redis.xrange(key, min=start, max=end, count=READ_PAGE))
+            page = await reached(self._redis.xrange(key, min=start, max=end, count=READ_PAGE))
             for entry_id, fields in page:
                 batch = bus.load(fields[b"b"], int(fields[b"a"]))
                 batches.append(batch)
@@ -123,28 +119,19 @@ class RedisStore:
         return batches
 
     @asynccontextmanager
-    async def subscribe(self, table_id: str) -> AsyncIterator[AsyncIterator[Batch]]:
+    async def subscribe(self, table_id: str) -> AsyncIterator[AsyncIterator[Batch | None]]:
         """See `TableStore`."""
-        pubsub = self._redis.pubsub(ignore_subscribe_messages=True)
+        channel = self._key(table_id, "events").encode()
+        queue = await self._subscriptions.add(channel)
         try:
-            await _reached(pubsub.subscribe(self._key(table_id, "events")))
-            yield self._batches(pubsub)
+            yield self._subscriptions.batches(queue)
         finally:
-            await pubsub.aclose()  # type: ignore[no-untyped-call]
-
-    @staticmethod
-    async def _batches(pubsub: Any) -> AsyncIterator[Batch]:
-        while True:
-            message = await _reached(pubsub.get_message(timeout=SUBSCRIBE_POLL_SECONDS))
-            if message is None:
-                continue
-            at_ms, _, packed = cast(bytes, message["data"]).partition(b":")
-            yield bus.load(packed, int(at_ms))
+            await self._subscriptions.remove(channel, queue)
 
     async def claim_due(self, limit: int, hold_ms: int) -> list[Due]:
         """See `TableStore`."""
         shards = await asyncio.gather(
-            *(_reached(self._claim_due(keys=[self._due_key(n)], args=[limit, hold_ms])) for n in range(SHARDS))
+            *(reached(self._claim_due(keys=[self._due_key(n)], args=[limit, hold_ms])) for n in range(SHARDS))
         )
         claimed = []
         for held, *members in shards:
@@ -156,7 +143,7 @@ class RedisStore:
     async def enter_due(self, table_id: str, due_ms: int) -> None:
         """See `TableStore`."""
         key = self._due_key(_shard(table_id))
-        await _reached(self._enter_due(keys=[key], args=[table_id, due_ms]))
+        await reached(self._enter_due(keys=[key], args=[table_id, due_ms]))
         self._entered[table_id] = due_ms
 
     async def _enter_within(self, table_id: str, within_ms: int) -> None:
@@ -177,37 +164,37 @@ class RedisStore:
     async def settle_due(self, due: Due, hold_ms: int, next_ms: int) -> None:
         """See `TableStore`."""
         key = self._due_key(_shard(due.table_id))
-        await _reached(self._settle_due(keys=[key], args=[due.table_id, due.due_ms, next_ms]))
+        await reached(self._settle_due(keys=[key], args=[due.table_id, due.due_ms, next_ms]))
 
     async def mark_unwritten(self, hand: Unwritten) -> None:
         """See `TableStore`."""
         # The place of its events first: a hand that is listed can then always be read.
         first = f"{hand.first_epoch}:{hand.first}"
-        await _reached(self._redis.hsetnx(self._key(hand.table_id, "hands"), f"{hand.epoch}:{hand.hand}", first))
+        await reached(self._redis.hsetnx(self._key(hand.table_id, "hands"), f"{hand.epoch}:{hand.hand}", first))
         member = f"{hand.table_id}|{hand.epoch}|{hand.hand}"
         now_ms = await self.now_ms()
-        await _reached(self._redis.zadd(self._unwritten_key(_shard(hand.table_id)), {member: now_ms}, nx=True))
+        await reached(self._redis.zadd(self._unwritten_key(_shard(hand.table_id)), {member: now_ms}, nx=True))
 
     async def confirm_written(self, table_id: str, epoch: int, hand: int, keep: int) -> None:
         """See `TableStore`."""
         member = f"{table_id}|{epoch}|{hand}"
-        await _reached(self._redis.zrem(self._unwritten_key(_shard(table_id)), member))
+        await reached(self._redis.zrem(self._unwritten_key(_shard(table_id)), member))
         places = self._key(table_id, "hands")
         async with self._redis.pipeline(transaction=False) as pipe:
             pipe.hdel(places, f"{epoch}:{hand}")
             pipe.hvals(places)
             pipe.xrevrange(self._key(table_id, "log"), count=keep)
-            _, needed, kept = await _reached(pipe.execute())
+            _, needed, kept = await reached(pipe.execute())
         if len(kept) < keep:
             return
         oldest = min([_place(kept[-1][0].replace(b"-", b":")), *(_place(value) for value in needed)])
-        await _reached(
+        await reached(
             self._redis.xtrim(self._key(table_id, "log"), minid=f"{oldest[0]}-{oldest[1]}", approximate=False)
         )
 
     async def find_unwritten(self, table_id: str, epoch: int, hand: int) -> Unwritten | None:
         """See `TableStore`."""
-        place = await _reached(self._redis.hget(self._key(table_id, "hands"), f"{epoch}:{hand}"))
+        place = await reached(self._redis.hget(self._key(table_id, "hands"), f"{epoch}:{hand}"))
         return Unwritten(table_id, epoch, hand, *_place(place)) if place else None
 
     async def list_unwritten(self, limit: int, older_than_ms: int) -> list[Unwritten]:
@@ -215,7 +202,7 @@ class RedisStore:
         before = await self.now_ms() - older_than_ms
         found: list[tuple[float, bytes]] = []
         for shard in range(SHARDS):
-            members = await _reached(
+            members = await reached(
                 self._redis.zrangebyscore(
                     self._unwritten_key(shard), "-inf", before, start=0, num=limit, withscores=True
                 )
@@ -230,12 +217,12 @@ class RedisStore:
     async def beat(self, gap_max_ms: int) -> Outage:
         """See `TableStore`."""
         keys = [f"{self._prefix}:{{sweep}}:heartbeat", f"{self._prefix}:{{sweep}}:outage"]
-        start, end = await _reached(self._heartbeat(keys=keys, args=[gap_max_ms]))
+        start, end = await reached(self._heartbeat(keys=keys, args=[gap_max_ms]))
         return Outage(int(start), int(end))
 
     async def now_ms(self) -> int:
         """See `TableStore`."""
-        seconds, micros = await _reached(self._redis.time())
+        seconds, micros = await reached(self._redis.time())
         now_ms = int(seconds) * 1000 + int(micros) // 1000
         self._saw_time(now_ms)
         return now_ms
@@ -257,14 +244,3 @@ def _shard(table_id: str) -> int:
 def _place(value: bytes) -> tuple[int, int]:
     epoch, _, first = value.decode().partition(":")
     return int(epoch), int(first)
-
-
-async def _reached(answer: Awaitable[T] | Any) -> Any:
-    """Waits for an answer of Redis; whatever keeps it from coming is one kind of trouble to the callers."""
-    try:
-        return await answer
-    except (TimeoutError, RedisConnectionError, RedisTimeoutError, OSError) as error:
-        raise StoreUnavailableError(str(error)) from error
-    except RedisError as error:
-        # LOADING, READONLY, OOM and the like: the server answers, but not with what was asked.
-        raise StoreUnavailableError(f"{type(error).__name__}: {error}") from error

@@ -106,8 +106,8 @@ class TableStore(Protocol):
         """Batches from an event on, over all later epochs, in order."""
         ...
 
-    def subscribe(self, table_id: str) -> AbstractAsyncContextManager[AsyncIterator[Batch]]:
-        """Batches as they are committed by any process; some may be lost."""
+    def subscribe(self, table_id: str) -> AbstractAsyncContextManager[AsyncIterator[Batch | None]]:
+        """Batches as they are committed by any process, some of which may be lost; None when none came for a while."""
         ...
 
     async def claim_due(self, limit: int, hold_ms: int) -> list[Due]:

@@ -13,6 +13,7 @@ from services.rules.hand import legal
 from services.rules.rulebook import Rulebook
 from services.table.state import Hand, Seat, TableState
 
+SEATS_MAX: Final = 9
 BETTING: Final = {
     "fixed_limit": table_pb2.BETTING_FIXED_LIMIT,
     "spread_limit": table_pb2.BETTING_SPREAD_LIMIT,

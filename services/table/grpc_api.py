@@ -1,0 +1,208 @@
+"""The table service's gRPC face: checks requests, asks the table, turns answers into messages."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Final
+
+import grpc
+from fivedraw.table.v1 import table_service_pb2 as pb
+from fivedraw.table.v1 import table_service_pb2_grpc as rpc
+
+from services.rules.rulebook import RulebookInvalid
+from services.runtime.auth import Identity, current_identity
+from services.runtime.errors import Fault
+from services.runtime.sealing import Sealer
+from services.table import asks, metrics, requests, words
+from services.table.house import House
+from services.table.log_api import LogApi
+from services.table.play_stream import PlayStream
+from services.table.registry import TableRecord
+from services.table.watch import Viewing
+
+ANSWER_SECONDS: Final = 8.0
+REENTRY_MS: Final = 120 * 60_000
+PAGE_DEFAULT: Final = 50
+PAGE_MAX: Final = 200
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class TableApi(rpc.TableServiceServicer):
+    """`TableService` of table_service.proto."""
+
+    def __init__(self, house: House, sealer: Sealer) -> None:
+        self._house = house
+        self._sealer = sealer
+
+    async def ListRulebooks(self, request: pb.ListRulebooksRequest, context: Context) -> pb.ListRulebooksResponse:
+        """Lists the rulebooks."""
+        books = sorted(self._house.rulebooks.values(), key=lambda book: book.name)
+        return pb.ListRulebooksResponse(rulebooks=[words.rulebook(book, requests.HAND_INTERVAL_MS) for book in books])
+
+    async def CreateTable(self, request: pb.CreateTableRequest, context: Context) -> pb.CreateTableResponse:
+        """Opens a table."""
+        new = requests.new_table(current_identity(), request)
+        book = self._house.rulebooks.get(new.rulebook)
+        if book is None:
+            known = ", ".join(sorted(self._house.rulebooks))
+            raise Fault("RULEBOOK_NOT_FOUND", f"there is no rulebook {new.rulebook!r}; there are {known}", known=known)
+        try:
+            book.with_options(new.overrides)
+        except RulebookInvalid as invalid:
+            facts = {f"fault.{fault.option}": f"{fault.wrong}; {fault.right}" for fault in invalid.faults}
+            raise Fault("RULEBOOK_INVALID", str(invalid), **facts) from None
+        record = await self._house.parts.registry.create_table(new, self._house.parts.clock.now_ms())
+        host = await self._house.host(record.table_id)
+        state, _ = await host.view_state()
+        return pb.CreateTableResponse(table=words.table(state))
+
+    async def GetTable(self, request: pb.GetTableRequest, context: Context) -> pb.GetTableResponse:
+        """Reads one table as the caller sees it."""
+        host = await self._house.host(requests.table_id(request.name, "name"))
+        state, deadline_ms = await host.view_state()
+        return pb.GetTableResponse(view=words.view(state, current_identity().player, deadline_ms))
+
+    async def ListTables(self, request: pb.ListTablesRequest, context: Context) -> pb.ListTablesResponse:
+        """Lists tables by name."""
+        size = _page_size(request.page_size)
+        book = request.rulebook.removeprefix("rulebooks/")
+        records = await self._house.parts.registry.list_tables(
+            request.page_token, size, rulebook=book, show_closed=request.show_closed
+        )
+        tables = [await self._listed(record) for record in records]
+        if request.seats_free:
+            tables = [table for table in tables if table.seats_taken < table.options.seats]
+        token = records[-1].table_id if len(records) == size else ""
+        return pb.ListTablesResponse(tables=tables, next_page_token=token)
+
+    async def _listed(self, record: TableRecord) -> Any:
+        host = await self._house.host(record.table_id)
+        state, _ = await host.view_state(fresh=False)
+        return words.table(state)
+
+    async def SitDown(self, request: pb.SitDownRequest, context: Context) -> pb.SitDownResponse:
+        """Takes a seat."""
+        identity = _player()
+        asked = requests.request_of(identity, request.request_id, request)
+        if not 0 <= request.seat <= words.SEATS_MAX:
+            raise requests.invalid("seat", f"must be 0 for any, or 1 to {words.SEATS_MAX}")
+        buy_in = requests.amount(request.buy_in_minor, "buy_in_minor")
+        table_id = requests.table_id(request.table)
+        since_ms = self._house.parts.clock.now_ms() - REENTRY_MS
+        left_with = await self._house.parts.registry.left_with(table_id, identity.player, since_ms)
+        return pb.SitDownResponse.FromString(
+            await self._asked(table_id, asks.SitDown(asked, request.seat, buy_in, left_with))
+        )
+
+    async def TopUp(self, request: pb.TopUpRequest, context: Context) -> pb.TopUpResponse:
+        """Adds chips to the stack."""
+        asked = requests.request_of(_player(), request.request_id, request)
+        top_up = asks.TopUp(asked, requests.amount(request.amount_minor, "amount_minor"))
+        return pb.TopUpResponse.FromString(await self._asked(requests.table_id(request.table), top_up))
+
+    async def UpdateSeat(self, request: pb.UpdateSeatRequest, context: Context) -> pb.UpdateSeatResponse:
+        """Sits out or in, and sets what happens at showdown."""
+        asked = requests.request_of(_player(), request.request_id, request)
+        sitting_out = request.sitting_out if request.HasField("sitting_out") else None
+        auto_muck = request.auto_muck if request.HasField("auto_muck") else None
+        if sitting_out is None and auto_muck is None:
+            raise requests.invalid("sitting_out", "nothing to change: set sitting_out or auto_muck")
+        update = asks.UpdateSeat(asked, sitting_out, auto_muck)
+        return pb.UpdateSeatResponse.FromString(await self._asked(requests.table_id(request.table), update))
+
+    async def LeaveTable(self, request: pb.LeaveTableRequest, context: Context) -> pb.LeaveTableResponse:
+        """Leaves the table."""
+        asked = requests.request_of(_player(), request.request_id, request)
+        return pb.LeaveTableResponse.FromString(await self._asked(requests.table_id(request.table), asks.Leave(asked)))
+
+    async def SubmitAction(self, request: pb.SubmitActionRequest, context: Context) -> pb.SubmitActionResponse:
+        """Acts in turn."""
+        return await self.act(_player(), request)
+
+    async def act(self, identity: Identity, request: pb.SubmitActionRequest) -> pb.SubmitActionResponse:
+        """Acts in turn for a caller that is known already."""
+        action = requests.action(identity, request)
+        answer = await self._asked(requests.table_id(request.table), action)
+        metrics.ACTIONS.labels(action.kind).inc()
+        return pb.SubmitActionResponse.FromString(answer)
+
+    async def Play(
+        self, request_iterator: AsyncIterator[pb.PlayRequest], context: Context
+    ) -> AsyncIterator[pb.PlayResponse]:
+        """Plays over one stream."""
+        identity = _player()
+        stream = PlayStream(
+            lambda action: self.act(identity, action), lambda watch: self.viewing(identity.player, watch)
+        )
+        async for response in stream.run(request_iterator):
+            yield response
+
+    async def WatchTable(self, request: pb.WatchTableRequest, context: Context) -> AsyncIterator[pb.WatchTableResponse]:
+        """Watches a table."""
+        async for response in await self.viewing(current_identity().player, request):
+            yield response
+
+    async def viewing(self, player: str, request: pb.WatchTableRequest) -> AsyncIterator[pb.WatchTableResponse]:
+        """A viewer's stream of a table. Raises `INVALID_REQUEST` or `TABLE_NOT_FOUND` before it begins."""
+        if request.resume_after < 0 or request.epoch < 0:
+            raise requests.invalid("resume_after", "must be a sequence that was told, or 0")
+        host = await self._house.host(requests.table_id(request.table))
+        viewing = Viewing(host, self._house.store, self._sealer, player)
+        stream = viewing.stream(request.resume_after, request.epoch)
+        self._house.listen(host)
+        return stream
+
+    async def PauseTable(self, request: pb.PauseTableRequest, context: Context) -> pb.PauseTableResponse:
+        """Stops the clocks."""
+        asked = requests.request_of(current_identity(), request.request_id, request)
+        pause = asks.Pause(asked, requests.reason(request.reason))
+        return pb.PauseTableResponse.FromString(await self._asked(requests.table_id(request.table), pause))
+
+    async def ResumeTable(self, request: pb.ResumeTableRequest, context: Context) -> pb.ResumeTableResponse:
+        """Lets the clocks go on."""
+        asked = requests.request_of(current_identity(), request.request_id, request)
+        return pb.ResumeTableResponse.FromString(
+            await self._asked(requests.table_id(request.table), asks.Resume(asked))
+        )
+
+    async def CloseTable(self, request: pb.CloseTableRequest, context: Context) -> pb.CloseTableResponse:
+        """Finishes the hand and cashes everybody out."""
+        asked = requests.request_of(current_identity(), request.request_id, request)
+        close = asks.Close(asked, requests.reason(request.reason))
+        return pb.CloseTableResponse.FromString(await self._asked(requests.table_id(request.table), close))
+
+    async def VoidHand(self, request: pb.VoidHandRequest, context: Context) -> pb.VoidHandResponse:
+        """Undoes the hand being played."""
+        asked = requests.request_of(current_identity(), request.request_id, request)
+        if request.hand < 1:
+            raise requests.invalid("hand", "must be a hand's number, 1 or more")
+        void = asks.Void(asked, request.hand, requests.reason(request.reason))
+        return pb.VoidHandResponse.FromString(await self._asked(requests.table_id(request.table), void))
+
+    async def _asked(self, table_id: str, asked: asks.AnyAsk) -> bytes:
+        host = await self._house.host(table_id)
+        return await host.ask(asked, ANSWER_SECONDS)
+
+
+def _player() -> Identity:
+    """The caller, who may take a seat: a player who is nothing else in this house. Raises `ROLE_MAY_NOT_SIT`."""
+    identity = current_identity()
+    others = identity.roles - {"player"}
+    if others:
+        raise Fault("ROLE_MAY_NOT_SIT", f"{identity.id} is {', '.join(sorted(others))}", roles=",".join(sorted(others)))
+    return identity
+
+
+def _page_size(asked: int) -> int:
+    if not 0 <= asked <= PAGE_MAX:
+        raise requests.invalid("page_size", f"must be from 0 to {PAGE_MAX}")
+    return asked or PAGE_DEFAULT
+
+
+def register(house: House, sealer: Sealer, server: grpc.aio.Server) -> Sequence[str]:
+    """Adds the table's services to a server."""
+    rpc.add_TableServiceServicer_to_server(TableApi(house, sealer), server)
+    rpc.add_TableLogServiceServicer_to_server(LogApi(house, sealer), server)
+    services = pb.DESCRIPTOR.services_by_name
+    return [services["TableService"].full_name, services["TableLogService"].full_name]

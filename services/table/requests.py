@@ -1,0 +1,136 @@
+"""Requests, checked: each field by itself, with the field named in the refusal; nothing else is looked at here."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Final
+
+from fivedraw.table.v1 import table_pb2, table_service_pb2
+from google.protobuf.message import Message
+
+from services.rules.cards import CardUnknown, parse_cards
+from services.runtime.auth import Identity
+from services.runtime.errors import Fault
+from services.table import asks, words
+from services.table.registry import NewTable
+from services.table.state import Request
+
+ID_MAX: Final = 64
+TABLE_ID: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
+CURRENCY: Final = re.compile(r"[A-Z]{3,8}")
+REASON_MAX: Final = 200
+DISPLAY_NAME_MAX: Final = 60
+CUT_BYTES_MAX: Final = 64
+CARDS_MAX: Final = 5
+HAND_INTERVAL_MS: Final = 2_000
+HAND_INTERVAL_MIN_MS: Final = 0
+HAND_INTERVAL_MAX_MS: Final = 600_000
+AMOUNT_MAX: Final = 2**63 - 1
+_PRINTABLE: Final = re.compile(r"[^\x00-\x1f\x7f]+")
+
+KINDS: Final = {
+    **words.ACTION_NAME,
+    table_pb2.ACTION_KIND_DISCARD: "discard",
+    table_pb2.ACTION_KIND_CUT: "cut",
+    table_pb2.ACTION_KIND_SHOW: "show",
+}
+
+
+def invalid(field: str, message: str) -> Fault:
+    """A refusal that names the field."""
+    return Fault("INVALID_REQUEST", f"{field}: {message}", field=field)
+
+
+def table_id(name: str, field: str = "table") -> str:
+    """The id in `tables/{table}`. Raises `INVALID_REQUEST`."""
+    prefix, _, ident = name.partition("/")
+    if prefix != "tables" or not TABLE_ID.fullmatch(ident):
+        raise invalid(field, "must be 'tables/' and 1 to 40 of a-z, 0-9 and '-'")
+    return ident
+
+
+def request_of(identity: Identity, request_id: str, content: Message, field: str = "request_id") -> Request:
+    """Who asks, under which id, and a digest of what. Raises `INVALID_REQUEST`."""
+    if not 1 <= len(request_id) <= ID_MAX or not _PRINTABLE.fullmatch(request_id):
+        raise invalid(field, f"must be 1 to {ID_MAX} printable characters")
+    digest = hashlib.sha256(type(content).__name__.encode() + b"|" + content.SerializeToString(deterministic=True))
+    return Request(caller_of(identity), request_id, digest.digest()[:16])
+
+
+def caller_of(identity: Identity) -> str:
+    """The caller as the table remembers it: a player's resource name, or an operator's subject."""
+    return identity.player if "player" in identity.roles else f"operators/{identity.id}"
+
+
+def amount(value: int, field: str) -> int:
+    """A positive amount. Raises `INVALID_REQUEST`."""
+    if not 1 <= value <= AMOUNT_MAX:
+        raise invalid(field, f"must be from 1 to {AMOUNT_MAX} minor units")
+    return value
+
+
+def reason(text: str) -> str:
+    """A reason told to players. Raises `INVALID_REQUEST`."""
+    if not 1 <= len(text) <= REASON_MAX or not _PRINTABLE.fullmatch(text):
+        raise invalid("reason", f"must be 1 to {REASON_MAX} printable characters")
+    return text
+
+
+def new_table(identity: Identity, asked: table_service_pb2.CreateTableRequest) -> NewTable:
+    """A table to open; its rulebook is looked at elsewhere. Raises `INVALID_REQUEST`."""
+    request = request_of(identity, asked.request_id, asked)
+    if not TABLE_ID.fullmatch(asked.table_id):
+        raise invalid("table_id", "must be 1 to 40 of a-z, 0-9 and '-', not beginning or ending with '-'")
+    if not CURRENCY.fullmatch(asked.currency):
+        raise invalid("currency", "must be an ISO 4217 code, or 3 to 8 capital letters for play money")
+    display_name = asked.display_name or asked.table_id
+    if len(display_name) > DISPLAY_NAME_MAX or not _PRINTABLE.fullmatch(display_name):
+        raise invalid("display_name", f"must be at most {DISPLAY_NAME_MAX} printable characters")
+    prefix, _, book = (asked.rulebook or "rulebooks/house").partition("/")
+    if prefix != "rulebooks" or not TABLE_ID.fullmatch(book):
+        raise invalid("rulebook", "must be 'rulebooks/' and a rulebook's id")
+    interval_ms = HAND_INTERVAL_MS
+    if asked.overrides.HasField("hand_interval"):
+        interval_ms = asked.overrides.hand_interval.ToMilliseconds()
+    if not HAND_INTERVAL_MIN_MS <= interval_ms <= HAND_INTERVAL_MAX_MS:
+        raise invalid("overrides.hand_interval", f"must be from 0 to {HAND_INTERVAL_MAX_MS} ms")
+    for bound in ("buy_in_min_minor", "buy_in_max_minor"):
+        if asked.overrides.HasField(bound):
+            raise invalid(f"overrides.{bound}", "follows from the stakes and cannot be set")
+    return NewTable(
+        table_id=asked.table_id,
+        display_name=display_name,
+        rulebook=book,
+        overrides=words.overrides(asked.overrides),
+        hand_interval_ms=interval_ms,
+        currency=asked.currency,
+        request_id=request.request_id,
+        requested_by=request.caller,
+        request_digest=request.digest.hex(),
+    )
+
+
+def action(identity: Identity, asked: table_service_pb2.SubmitActionRequest) -> asks.TakeAction:
+    """An action in turn. Raises `INVALID_REQUEST`."""
+    request = request_of(identity, asked.action_id, asked, "action_id")
+    kind = KINDS.get(asked.action.kind)
+    if kind is None:
+        raise invalid("action.kind", "must be one of the kinds of actions")
+    if asked.hand < 1:
+        raise invalid("hand", "must be a hand's number, 1 or more")
+    if asked.turn < 1 and kind != "show":
+        raise invalid("turn", "must be a turn's number, 1 or more")
+    if kind in ("bet", "raise"):
+        amount(asked.action.to_minor, "action.to_minor")
+    elif asked.action.to_minor:
+        raise invalid("action.to_minor", f"has no meaning for {kind}")
+    if len(asked.action.cards) > CARDS_MAX or (asked.action.cards and kind != "discard"):
+        raise invalid("action.cards", f"must be at most {CARDS_MAX} cards, and only for a discard")
+    if len(asked.action.cut) > CUT_BYTES_MAX or (asked.action.cut and kind != "cut"):
+        raise invalid("action.cut", f"must be at most {CUT_BYTES_MAX} bytes, and only for a cut")
+    try:
+        cards = parse_cards(asked.action.cards)
+    except CardUnknown:
+        raise invalid("action.cards", "must be cards such as 'Td': a rank of 23456789TJQKA, a suit of cdhs") from None
+    return asks.TakeAction(request, asked.hand, asked.turn, kind, asked.action.to_minor, cards, asked.action.cut)
