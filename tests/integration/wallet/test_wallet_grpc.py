@@ -1,0 +1,232 @@
+"""The ledger over gRPC: who may call and see what, a hand on the wire, garbage answered with reasons."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import grpc
+import pytest
+from fivedraw.wallet.v1 import wallet_service_pb2 as pb
+from fivedraw.wallet.v1 import wallet_service_pb2_grpc as pb_grpc
+
+from services.runtime.errors import Fault
+from services.wallet import grpc_api
+
+LONG = "x" * 30_000
+DEADLINE = 10
+
+TABLE_CALLS = (
+    ("BuyIn", pb.BuyInRequest),
+    ("TopUp", pb.TopUpRequest),
+    ("CashOut", pb.CashOutRequest),
+    ("PostForced", pb.PostForcedRequest),
+    ("CollectBets", pb.CollectBetsRequest),
+    ("AwardPot", pb.AwardPotRequest),
+    ("VoidHand", pb.VoidHandRequest),
+    ("RefundCarry", pb.RefundCarryRequest),
+    ("GetTableLedger", pb.GetTableLedgerRequest),
+    ("FenceTable", pb.FenceTableRequest),
+)
+
+STEP = {"batch_id": "b", "table": "tables/t1", "epoch": 1}
+BUY_IN = STEP | {"sitting": "s", "player": "players/ann", "currency": "EUR", "amount_minor": 1, "seat": 1}
+FORCED = STEP | {"hand": 1, "dealt_in": ["s"], "currency": "EUR"}
+ANTE = pb.SittingAmount(sitting="s", amount_minor=1, code=pb.TRANSFER_CODE_ANTE)
+
+TABLE_GARBAGE = (
+    ("BuyIn", pb.BuyInRequest(), "table"),
+    ("BuyIn", pb.BuyInRequest(**BUY_IN | {"table": "t1"}), "table"),
+    ("BuyIn", pb.BuyInRequest(**BUY_IN | {"table": "tables/../../etc"}), "table"),
+    ("BuyIn", pb.BuyInRequest(**BUY_IN | {"player": "players/x'; DROP TABLE players; --"}), "player"),
+    ("BuyIn", pb.BuyInRequest(**BUY_IN | {"batch_id": ""}), "batch_id"),
+    ("BuyIn", pb.BuyInRequest(**BUY_IN | {"batch_id": LONG}), "batch_id"),
+    ("BuyIn", pb.BuyInRequest(**BUY_IN | {"batch_id": "a\0b"}), "batch_id"),
+    ("BuyIn", pb.BuyInRequest(**BUY_IN | {"epoch": 0}), "epoch"),
+    ("BuyIn", pb.BuyInRequest(**BUY_IN | {"epoch": 2**63 - 1}), "epoch"),
+    ("BuyIn", pb.BuyInRequest(**BUY_IN | {"sitting": "s s"}), "sitting"),
+    ("BuyIn", pb.BuyInRequest(**BUY_IN | {"currency": "eur"}), "currency"),
+    ("BuyIn", pb.BuyInRequest(**BUY_IN | {"currency": LONG}), "currency"),
+    ("BuyIn", pb.BuyInRequest(**BUY_IN | {"amount_minor": 0}), "amount_minor"),
+    ("BuyIn", pb.BuyInRequest(**BUY_IN | {"amount_minor": -(2**63)}), "amount_minor"),
+    ("BuyIn", pb.BuyInRequest(**BUY_IN | {"seat": 0}), "seat"),
+    ("TopUp", pb.TopUpRequest(**STEP, sitting="s", amount_minor=-1), "amount_minor"),
+    ("CashOut", pb.CashOutRequest(**STEP), "sitting"),
+    ("PostForced", pb.PostForcedRequest(**FORCED | {"hand": -1}), "hand"),
+    ("PostForced", pb.PostForcedRequest(**FORCED | {"dealt_in": []}), "dealt_in"),
+    ("PostForced", pb.PostForcedRequest(**FORCED | {"dealt_in": ["s", "s"]}), "dealt_in"),
+    ("PostForced", pb.PostForcedRequest(**FORCED | {"dealt_in": [str(n) for n in range(10)]}), "dealt_in"),
+    ("PostForced", pb.PostForcedRequest(**FORCED, postings=[pb.SittingAmount(sitting="s")]), "postings.code"),
+    ("PostForced", pb.PostForcedRequest(**FORCED, postings=[ANTE] * 500), "postings"),
+    ("PostForced", pb.PostForcedRequest(**FORCED, carry_in_minor=-1), "carry_in_minor"),
+    (
+        "PostForced",
+        pb.PostForcedRequest(**FORCED, postings=[pb.SittingAmount(sitting="s", amount_minor=1, code=9)]),
+        "postings.code",
+    ),
+    (
+        "PostForced",
+        pb.PostForcedRequest(**FORCED, postings=[pb.SittingAmount(sitting="s", amount_minor=1, code=99)]),
+        "postings.code",
+    ),
+    ("CollectBets", pb.CollectBetsRequest(**STEP, hand=1, round=3), "round"),
+    ("AwardPot", pb.AwardPotRequest(**STEP, hand=1, rake_minor=-5), "rake_minor"),
+    ("AwardPot", pb.AwardPotRequest(**STEP, hand=1, wins=[pb.SittingAmount(sitting="s")]), "wins.amount_minor"),
+    ("VoidHand", pb.VoidHandRequest(**STEP, hand=1), "reason"),
+    ("VoidHand", pb.VoidHandRequest(**STEP, hand=1, reason=LONG), "reason"),
+    ("RefundCarry", pb.RefundCarryRequest(table="tables/t1", epoch=1), "batch_id"),
+    ("GetTableLedger", pb.GetTableLedgerRequest(table="tables/"), "table"),
+    ("FenceTable", pb.FenceTableRequest(table="tables/t1"), "epoch"),
+)
+
+WALLET_GARBAGE = (
+    ("CreatePlayer", pb.CreatePlayerRequest(request_id="r", player_id="a b", display_name="Abc"), "player"),
+    ("CreatePlayer", pb.CreatePlayerRequest(request_id="r", player_id="a", display_name="A"), "display_name"),
+    ("CreatePlayer", pb.CreatePlayerRequest(request_id="r", player_id="a", display_name="<b>x</b>"), "display_name"),
+    ("GetPlayer", pb.GetPlayerRequest(name="ann"), "name"),
+    ("SetPlayerState", pb.SetPlayerStateRequest(name="players/ann", reason="x"), "state"),
+    ("SetPlayerState", pb.SetPlayerStateRequest(name="players/ann", state=pb.PLAYER_STATE_FROZEN), "reason"),
+    ("Deposit", pb.DepositRequest(request_id="r", player="players/ann", currency="EUR"), "amount_minor"),
+    ("Withdraw", pb.WithdrawRequest(player="players/ann", currency="EUR", amount_minor=1), "batch_id"),
+    ("GetBalances", pb.GetBalancesRequest(player="players/" + LONG), "player"),
+    ("ListEntries", pb.ListEntriesRequest(player="players/ann", page_size=-1), "page_size"),
+    ("ListEntries", pb.ListEntriesRequest(player="players/ann", page_size=501), "page_size"),
+    ("ListEntries", pb.ListEntriesRequest(player="players/ann", page_token="1 OR 1=1"), "page_token"),
+    ("ListEntries", pb.ListEntriesRequest(player="players/ann", page_token="9" * 19), "page_token"),
+    ("ListEntries", pb.ListEntriesRequest(player="players/ann", hand=3), "hand"),
+)
+
+
+@pytest.fixture
+async def wire(ledger, auditor, serve, make_settings, channel, token):  # noqa: PLR0917 - fixtures go by name
+    """`wire(pb_grpc.WalletServiceStub, "alice", "player")` or `wire(stub, as_service="table")`."""
+    server = await serve(make_settings(), partial(grpc_api.register, ledger, auditor))
+
+    def open_as(stub, subject="", *roles, as_service=None):
+        if as_service:
+            return stub(channel(server, as_service=as_service))
+        return stub(channel(server, token=token(subject, *roles)))
+
+    return open_as
+
+
+async def reason_of(call) -> Fault:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await call
+    fault = Fault.from_rpc(caught.value)
+    assert fault is not None, caught.value
+    return fault
+
+
+async def test_a_hand_on_the_wire(wire):
+    desk = wire(pb_grpc.WalletServiceStub, "op", "operator")
+    table = wire(pb_grpc.TableLedgerServiceStub, as_service="table")
+    for seat, player in enumerate(("ann", "bob"), start=1):
+        made = await desk.CreatePlayer(
+            pb.CreatePlayerRequest(request_id=player, player_id=player, display_name=player.title()), timeout=DEADLINE
+        )
+        assert made.player.name == f"players/{player}"
+        await desk.Deposit(
+            pb.DepositRequest(request_id="d" + player, player=made.player.name, currency="EUR", amount_minor=100),
+            timeout=DEADLINE,
+        )
+        buy_in = BUY_IN | {"batch_id": player, "sitting": player, "player": made.player.name, "seat": seat}
+        stack = await table.BuyIn(pb.BuyInRequest(**buy_in | {"amount_minor": 100}), timeout=DEADLINE)
+        assert stack.stack_minor == 100
+    both = [pb.SittingAmount(sitting=name, amount_minor=5, code=pb.TRANSFER_CODE_ANTE) for name in ("ann", "bob")]
+    forced = FORCED | {"batch_id": "f", "dealt_in": ["ann", "bob"], "postings": both}
+    assert (await table.PostForced(pb.PostForcedRequest(**forced), timeout=DEADLINE)).pot_minor == 10
+    bets = [pb.SittingAmount(sitting=name, amount_minor=10) for name in ("ann", "bob")]
+    collect = pb.CollectBetsRequest(**STEP | {"batch_id": "c"}, hand=1, round=1, bets=bets)
+    assert (await table.CollectBets(collect, timeout=DEADLINE)).pot_minor == 30
+    wins = [pb.SittingAmount(sitting="bob", amount_minor=28)]
+    award = pb.AwardPotRequest(**STEP | {"batch_id": "a"}, hand=1, wins=wins, rake_minor=2)
+    first = await table.AwardPot(award, timeout=DEADLINE)
+    assert (await table.AwardPot(award, timeout=DEADLINE)).SerializeToString() == first.SerializeToString()
+    known = (await table.GetTableLedger(pb.GetTableLedgerRequest(table="tables/t1"), timeout=DEADLINE)).ledger
+    assert [(stack.player, stack.stack_minor) for stack in known.stacks] == [("players/ann", 85), ("players/bob", 113)]
+    assert known.last_hand_outcome == pb.HAND_OUTCOME_AWARDED
+
+    bob = wire(pb_grpc.WalletServiceStub, "bob", "player")
+    lines, page = [], pb.ListEntriesResponse(next_page_token="")
+    while not lines or page.next_page_token:
+        asked = pb.ListEntriesRequest(player="players/bob", page_size=2, page_token=page.next_page_token)
+        page = await bob.ListEntries(asked, timeout=DEADLINE)
+        lines += [(line.code, line.amount_minor, line.balance_minor) for line in page.entries]
+    assert lines == [
+        (pb.TRANSFER_CODE_WIN, 28, 113),
+        (pb.TRANSFER_CODE_BET, -10, 85),
+        (pb.TRANSFER_CODE_ANTE, -5, 95),
+        (pb.TRANSFER_CODE_BUY_IN, 100, 100),
+        (pb.TRANSFER_CODE_BUY_IN, -100, 0),
+        (pb.TRANSFER_CODE_DEPOSIT, 100, 100),
+    ]
+    of_hand = pb.ListEntriesRequest(player="players/bob", table="tables/t1", hand=1)
+    assert len((await bob.ListEntries(of_hand, timeout=DEADLINE)).entries) == 3
+    assert [b.amount_minor for b in (await bob.GetBalances(pb.GetBalancesRequest(player="players/bob"))).on_tables] == [
+        113
+    ]
+    auditor = wire(pb_grpc.WalletServiceStub, "eve", "auditor")
+    summary = await auditor.GetLedgerSummary(pb.GetLedgerSummaryRequest(), timeout=DEADLINE)
+    assert [balance.amount_minor for balance in summary.imbalance] == [0]
+    report = await auditor.AuditLedger(pb.AuditLedgerRequest(), timeout=DEADLINE)
+    assert report.clean, report.faults
+    # Two deposits, two buy-ins, two antes, two bets, win and rake: ten transfers, two entries each.
+    assert report.entries_checked == 20
+
+
+async def test_only_the_table_service_moves_chips_at_tables(wire):
+    for caller in (
+        wire(pb_grpc.TableLedgerServiceStub, "op", "operator", "finance", "player"),
+        wire(pb_grpc.TableLedgerServiceStub, as_service="history"),
+    ):
+        for method, request in TABLE_CALLS:
+            fault = await reason_of(getattr(caller, method)(request(), timeout=DEADLINE))
+            assert fault.reason == "PERMISSION_DENIED", method
+
+
+async def test_a_player_makes_and_sees_only_itself(wire):
+    ann = wire(pb_grpc.WalletServiceStub, "ann", "player")
+    mine = pb.CreatePlayerRequest(request_id="r", player_id="ann", display_name="Ann")
+    assert (await ann.CreatePlayer(mine, timeout=DEADLINE)).player.state == pb.PLAYER_STATE_ACTIVE
+    other = pb.CreatePlayerRequest(request_id="r2", player_id="bob", display_name="Bob")
+    for call in (
+        ann.CreatePlayer(other, timeout=DEADLINE),
+        ann.GetPlayer(pb.GetPlayerRequest(name="players/bob"), timeout=DEADLINE),
+        ann.GetBalances(pb.GetBalancesRequest(player="players/bob"), timeout=DEADLINE),
+        ann.ListEntries(pb.ListEntriesRequest(player="players/bob"), timeout=DEADLINE),
+        ann.Deposit(pb.DepositRequest(request_id="d", player="players/ann", currency="EUR", amount_minor=1)),
+        ann.Withdraw(pb.WithdrawRequest(request_id="w", player="players/ann", currency="EUR", amount_minor=1)),
+        ann.SetPlayerState(pb.SetPlayerStateRequest(name="players/ann", state=1, reason="x")),
+        ann.GetLedgerSummary(pb.GetLedgerSummaryRequest()),
+        ann.AuditLedger(pb.AuditLedgerRequest()),
+    ):
+        assert (await reason_of(call)).reason == "PERMISSION_DENIED"
+    taken = pb.CreatePlayerRequest(request_id="r3", player_id="bob", display_name="ANN")
+    operator = wire(pb_grpc.WalletServiceStub, "op", "operator")
+    assert (await reason_of(operator.CreatePlayer(taken, timeout=DEADLINE))).reason == "DISPLAY_NAME_TAKEN"
+    twice = pb.CreatePlayerRequest(request_id="r4", player_id="ann", display_name="Ann2")
+    assert (await reason_of(operator.CreatePlayer(twice, timeout=DEADLINE))).reason == "PLAYER_EXISTS"
+
+
+async def test_garbage_is_answered_with_the_fields_name_and_changes_nothing(wire, ledger):
+    table = wire(pb_grpc.TableLedgerServiceStub, as_service="table")
+    desk = wire(pb_grpc.WalletServiceStub, "op", "operator", "finance")
+    for stub, calls in ((table, TABLE_GARBAGE), (desk, WALLET_GARBAGE)):
+        for method, request, field in calls:
+            fault = await reason_of(getattr(stub, method)(request, timeout=DEADLINE))
+            assert (fault.reason, fault.metadata.get("field")) == ("INVALID_REQUEST", field), (method, request)
+    summary = await ledger.get_ledger_summary()
+    assert (summary.batches, summary.totals) == (0, ())
+
+
+async def test_what_is_unknown_is_named(wire):
+    desk = wire(pb_grpc.WalletServiceStub, "op", "operator", "finance")
+    deposit = pb.DepositRequest(request_id="d", player="players/nobody", currency="EUR", amount_minor=1)
+    for call in (
+        desk.Deposit(deposit, timeout=DEADLINE),
+        desk.GetPlayer(pb.GetPlayerRequest(name="players/nobody"), timeout=DEADLINE),
+        desk.GetBalances(pb.GetBalancesRequest(player="players/nobody"), timeout=DEADLINE),
+        desk.ListEntries(pb.ListEntriesRequest(player="players/nobody"), timeout=DEADLINE),
+    ):
+        fault = await reason_of(call)
+        assert (fault.reason, fault.metadata["player"]) == ("PLAYER_NOT_FOUND", "nobody")
