@@ -160,6 +160,7 @@ def read_rulebook(path: Path) -> Rulebook:
             for language, text in tables[key].items()
             if not isinstance(text, str)
         ]
+        tables[key] = {language: text for language, text in tables[key].items() if isinstance(text, str)}
     return build_rulebook(path.stem, tables["options"], tables["titles"], tables["texts"], faults)
 
 
