@@ -226,7 +226,6 @@ class Host:
         else:
             self._saw_time(stored.now_ms)
             self._deadline_ms = stored.deadline_ms
-        self._checked = True
         if self._state is None:
             raise Fault("TABLE_BUSY", f"tables/{self.table_id} is being rebuilt")
         return self._state
@@ -238,36 +237,42 @@ class Host:
         lost = stored.at.epoch < seen.epoch or (
             stored.at.epoch == seen.epoch and stored.at.version <= seen.version and stored.at != seen
         )
+        self._state = None
         self._at = stored.at
         self._deadline_ms = stored.deadline_ms
         try:
-            self._state = load_state(self._parts.sealer.open(stored.blob, self._aad()))
+            state = load_state(self._parts.sealer.open(stored.blob, self._aad()))
         except (SealBrokenError, msgspec.DecodeError):
             await self._rebuild("the table's state cannot be read")
             return
-        self._adopted.set()
         if lost:
-            await self._rebuild("the store has lost its last commits")
-        elif not self._checked and await rebuild.is_behind(self._parts, self._state):
-            await self._rebuild("the ledger is ahead of the table")
-        else:
-            self._seen = self._at
+            await self._rebuild("the store has lost its last commits", state)
+            return
+        if not self._checked and await rebuild.is_behind(self._parts, state):
+            await self._rebuild("the ledger is ahead of the table", state)
+            return
+        self._checked = True
+        self._state, self._seen = state, stored.at
+        self._adopted.set()
 
-    async def _rebuild(self, reason: str) -> None:
-        """Makes the table anew from registry and ledger, in a new epoch. Holds the lock."""
+    async def _rebuild(self, reason: str, stale: TableState | None = None) -> None:
+        """Makes the table anew from registry and ledger, in a new epoch; `stale` is given up. Holds the lock."""
         self._rebuilds += 1
         if self._rebuilds > REBUILDS_IN_A_ROW_MAX:
             self._rebuilds = 0
             raise Fault("TABLE_BUSY", f"tables/{self.table_id} could not be rebuilt {REBUILDS_IN_A_ROW_MAX} times")
-        stale, self._state = self._state, None
+        # Until a rebuild is committed, whoever loads the table has to find out again that one is due.
+        self._state, self._checked = None, False
         draft = await rebuild.rebuild(self._parts, self.table_id, stale, reason, self._now_ms())
-        if reason:
-            metrics.REBUILDS.inc()
-            self._log.warning("table rebuilt", table=self.table_id, reason=reason, epoch=draft.state.epoch)
         if not await self._commit(draft):
             metrics.RACES_LOST.inc()
             self._seen = Version()
             await self._loaded()
+            return
+        self._checked = True
+        if reason:
+            metrics.REBUILDS.inc()
+            self._log.warning("table rebuilt", table=self.table_id, reason=reason, epoch=draft.state.epoch)
 
     async def _commit(self, draft: Draft) -> bool:
         """Writes a draft; False if another process was faster, with nothing cached then. Holds the lock."""
@@ -383,8 +388,9 @@ class Host:
             async with self._lock:
                 if self._state is None:
                     await self._loaded()
-                if self._state is not None and self._state.epoch == state.epoch:
-                    await self._rebuild(str(error))
+                current = self._state
+                if current is not None and current.epoch == state.epoch:
+                    await self._rebuild(str(error), current)
             return
         except Fault as fault:
             change = self._change_for(state, effect, fault)

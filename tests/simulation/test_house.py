@@ -1,0 +1,94 @@
+"""The whole house on virtual time: hands are played, faults are seeded, and nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+from sqlalchemy import text
+
+from services.runtime.virtual import VirtualClock, run_virtual
+from tests.simulation.house import SimulatedHouse
+from tests.simulation.players import Bot
+
+RULEBOOKS = ("house", "clocked", "casadela", "openers", "american")
+
+
+async def play(
+    seed: int, seconds: float, *, loss: float = 0.0, crashes: int = 0, restless: float = 0.1
+) -> SimulatedHouse:
+    loop = asyncio.get_running_loop()
+    house = SimulatedHouse(VirtualClock(loop), seed, loss=0.0)  # type: ignore[arg-type]
+    await house.start()
+    bots: list[Bot] = []
+    for number, rulebook in enumerate(RULEBOOKS):
+        table = f"{rulebook}-{number}"
+        await house.open_table(table, rulebook)
+        unit = 1000 if rulebook == "casadela" else 10 if rulebook != "american" else 1
+        for seat in range(4):
+            identity = await house.make_player(f"{rulebook}-{seat}")
+            bots.append(Bot(house, identity, table, random.Random(seed * 100 + len(bots)), 50 * unit, restless))
+    house.network.loss = loss
+    tasks = [asyncio.create_task(bot.run()) for bot in bots]
+    for _ in range(crashes):
+        await asyncio.sleep(seconds / (crashes + 1))
+        await house.crash(house.any_replica())
+        await house.work()
+    await asyncio.sleep(seconds / (crashes + 1))
+    house.network.loss = 0.0
+    for task in tasks:
+        task.cancel()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    house.errors += [repr(each) for each in results if not isinstance(each, asyncio.CancelledError)]
+    for bot in bots:
+        house.errors += bot.seen.gaps + bot.unexpected
+    house.bots = bots  # type: ignore[attr-defined]
+    # Whatever was under way comes to its end by clocks alone.
+    await asyncio.sleep(900)
+    return house
+
+
+async def verdict(house: SimulatedHouse) -> dict[str, int]:
+    unwritten = await house.work_all()
+    assert unwritten == []
+    assert await house.check() == []
+    assert house.errors == []
+    hands = {}
+    for record in await house.registry.list_tables("", 100):
+        rows = await house.databases["history"].read(
+            lambda conn, table=record.table_id: conn.execute(
+                text("SELECT count(*) FROM hands WHERE table_id = :t"), {"t": table}
+            ).scalar_one()
+        )
+        assert rows == record.last_hand, record
+        hands[record.rulebook] = record.last_hand
+    await house.stop()
+    return hands
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_a_calm_house_plays_all_rulebooks(seed: int) -> None:
+    async def main() -> dict[str, int]:
+        return await verdict(await play(seed, 60.0, restless=0.0))
+
+    hands = run_virtual(main())
+    assert all(hands[book] >= 5 for book in RULEBOOKS), hands
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_players_come_and_go_and_sleep(seed: int) -> None:
+    async def main() -> dict[str, int]:
+        return await verdict(await play(seed, 60.0, restless=0.15))
+
+    hands = run_virtual(main())
+    assert sum(hands.values()) >= 20, hands
+
+
+@pytest.mark.parametrize("seed", [4, 5])
+def test_nothing_is_lost_when_processes_die_and_the_network_loses_calls(seed: int) -> None:
+    async def main() -> dict[str, int]:
+        return await verdict(await play(seed, 60.0, loss=0.02, crashes=6, restless=0.05))
+
+    hands = run_virtual(main())
+    assert sum(hands.values()) >= 20, hands
