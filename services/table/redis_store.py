@@ -56,7 +56,7 @@ class RedisStore:
 
     async def commit(self, table_id: str, commit: Commit) -> Committed | None:
         """See `TableStore`."""
-        if commit.deadline > 0:
+        if commit.deadline >= 0:
             # An index entry that comes too early costs one look; one that is missing loses the clock. Hence before.
             await self._enter_within(table_id, commit.deadline)
         batch = bus.dump(commit.batch) if commit.batch is not None else b""
