@@ -20,6 +20,8 @@ from services.cli.house.up import House, UpOptions
 
 TABLES_DEFAULT = 3
 TABLES_MAX = 500
+# Exit status 1 is for a broken promise.
+CANNOT_START = 2
 
 
 @click.command("up")
@@ -53,7 +55,8 @@ def up_command(
     """Start a whole casino on this machine, with bots at its tables.
 
     It runs until Ctrl-C, or for the hands or seconds asked for; another `up` on the same folder goes on where it
-    ended. The exit status is 1 if a promise of the house was broken.
+    ended. The exit status is 1 if a promise of the house was broken, 2 if the house
+    could not be started.
     """
     chosen = seed if seed is not None else random.SystemRandom().getrandbits(32)
     stream = sys.stderr if as_json else sys.stdout
@@ -74,7 +77,8 @@ def up_command(
             display.say(f"bots' seed {chosen}")
             figures = asyncio.run(House(options, display).run())
     except (FolderError, ValueError) as error:
-        raise click.ClickException(str(error)) from error
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(CANNOT_START)
     for fault in figures.faults:
         click.echo(f"BROKEN: {fault}", err=True)
     if as_json:

@@ -23,7 +23,7 @@ from services.cli.house.programs import Program
 CALL_SECONDS: Final = 5.0
 START_SECONDS: Final = 20.0
 # A process that dies within a second of its start is tried again after 1, 2, 3 … s, this often.
-START_RETRIES: Final = 10
+START_RETRIES: Final = 8
 LOG_BYTES_MAX: Final = "20MB"
 LOG_BACKUPS: Final = 2
 POLL_SECONDS: Final = 0.05
