@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, select, text
 
-from services.wallet import chain, chart
+from services.wallet import chain, chart, contents
 from services.wallet import commands as c
 from services.wallet.chart import AccountKind
 from services.wallet.group import OK
@@ -108,12 +108,14 @@ class _Audit:
             )
 
     def _read_batch(self, batch: tuple[Any, ...], lines: Any) -> None:
-        number, _, operation, table, hand, _, outcome, _, line_count, _ = batch
+        number, _, operation, table, hand, content, outcome, _, line_count, _ = batch
         self._entries += 2 * len(lines)
         if [line[1] for line in lines] != list(range(1, line_count + 1)):
             self._fault("LINES_MISSING", f"batch {number} has {len(lines)} of its {line_count} lines")
         if lines and outcome != OK:
             self._fault("REFUSED_BATCH_MOVED", f"batch {number} was refused and has {len(lines)} lines")
+        elif outcome == OK and contents.differs(operation, content, lines):
+            self._fault("CONTENT_DIFFERS", f"the lines of batch {number} are not what it asked for")
         for line in lines:
             self._read_line(line)
         if outcome != OK or not hand:

@@ -1,0 +1,58 @@
+"""`fivedraw audit`: verifies a ledger's database, running or at rest, without changing it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import click
+from sqlalchemy import make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from services.cli.commands.reach import data_option
+from services.cli.house.folder import Folder
+from services.runtime.database import Database
+from services.wallet import audit
+from services.wallet.commands import AuditReport
+
+
+@click.command("audit")
+@data_option
+@click.option("--database-url", envvar="FIVEDRAW_DATABASE_URL", help="The wallet's database, instead of the folder's.")
+@click.option(
+    "--head", default="", metavar="HEX", help="A head that was written down earlier: it must be in the chain."
+)
+def audit_command(data: Path, database_url: str | None, head: str) -> None:
+    """Verify the ledger of a data folder.
+
+    Checks the chain of hashes, every batch, transfer, balance and hand. Names what is wrong, the first fault first;
+    exit status 1 if anything is. What each fault means is in docs/ledger.md.
+    """
+    url = database_url or Folder.at(data).database_url("wallet")
+    try:
+        file = make_url(url).database if url.startswith("sqlite") else None
+        if file is not None and not Path(file).is_file():
+            raise click.ClickException(f"there is no ledger at {file}")
+        report = asyncio.run(_examine(url, head.strip().lower()))
+    except (ArgumentError, DBAPIError) as error:
+        raise click.ClickException(f"the ledger cannot be read: {str(error).splitlines()[0]}") from error
+    for fault in report.faults:
+        click.echo(fault)
+    click.echo(f"{report.entries_checked} entries, head {report.head}: {_verdict(report)}")
+    sys.exit(0 if report.clean else 1)
+
+
+def _verdict(report: AuditReport) -> str:
+    if report.clean:
+        return "clean"
+    counted = f"{len(report.faults)} faults" if len(report.faults) < audit.FAULTS_MAX else f"{audit.FAULTS_MAX} or more"
+    return f"NOT clean, {counted}, the first {report.faults[0].partition(':')[0]}"
+
+
+async def _examine(url: str, head: str) -> AuditReport:
+    database = Database(url, pool_size=1)
+    try:
+        return await database.read(audit.examine, head)
+    finally:
+        await database.close()
