@@ -1,7 +1,7 @@
 """Schema revisions: each service's Alembic files, run forward under a lock when the service starts.
 
-Every service has a folder of its own and a version table of its own, so that several may share one database. The
-migrations lie beside the code in a checkout and inside the package in an installed wheel.
+Every service has a folder of its own and a version table of its own, so that several may share one database. In a
+checkout the folders lie under `deploy/migrations`; an installed package is told where they are by its settings.
 """
 
 from __future__ import annotations
@@ -70,8 +70,7 @@ def upgrade(engine: Engine, service: str, folder: Path | None = None) -> None:
 
 
 def _default_folder() -> Path:
-    package = Path(__file__).resolve().parent.parent
-    for candidate in (package.parent / "deploy" / "migrations", package / "migrations"):
-        if candidate.is_dir():
-            return candidate
-    raise MigrationError("no migrations folder beside the package; set FIVEDRAW_MIGRATIONS")
+    folder = Path(__file__).resolve().parents[2] / "deploy" / "migrations"
+    if not folder.is_dir():
+        raise MigrationError("no migrations beside the package; set FIVEDRAW_MIGRATIONS")
+    return folder
