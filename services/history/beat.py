@@ -9,6 +9,7 @@ from celery import Celery
 from celery.signals import setup_logging
 
 from services.history.settings import HistorySettings
+from services.history.worker import keep_logging
 from services.runtime import telemetry
 from services.runtime.tasks import DELETE_OLD_HANDS, QUEUE_OF_TASK, RESEND_UNWRITTEN, make_app
 
@@ -41,14 +42,10 @@ def main() -> int:
     """Runs until it is told to stop."""
     settings = HistorySettings.load()
     telemetry.configure_logging("history-beat", level=settings.log_level, form=settings.log_format)
-    setup_logging.connect(_keep_logging, weak=False)
+    setup_logging.connect(keep_logging, weak=False)
     beat = make_beat_app(settings).Beat(loglevel=settings.log_level.upper(), quiet=True)
     beat.run()
     return 0
-
-
-def _keep_logging(**_: Any) -> None:
-    """Leaves logging as `telemetry` set it up."""
 
 
 if __name__ == "__main__":

@@ -124,7 +124,8 @@ class Pipeline:
 
     def _send_again(self, due: list[FinishedHand]) -> int:
         with self._app.connection_for_write() as connection:
-            waiting = connection.default_channel.queue_declare(WRITE_QUEUE, passive=True).message_count
+            # Not passive: a broker that lost its memory knows no queue, and that is when this is needed most.
+            waiting = connection.default_channel.queue_declare(WRITE_QUEUE).message_count
         if waiting > QUEUE_BUSY_LENGTH:
             self._log.info("not sent again, the queue is long", waiting=waiting, due=len(due))
             return 0

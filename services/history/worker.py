@@ -5,6 +5,7 @@ Its pool is threads, whose work goes to one event loop, so one process has one s
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import Any, Final
 
@@ -37,7 +38,7 @@ def main(arguments: list[str]) -> int:
     settings = HistorySettings.load()
     telemetry.configure_logging("history-worker", level=settings.log_level, form=settings.log_format)
     # Celery sets up logging of its own unless somebody is connected here.
-    setup_logging.connect(_keep_logging, weak=False)
+    setup_logging.connect(keep_logging, weak=False)
     app = make_app(settings.broker_url.get_secret_value(), consumes=QUEUE_OF[kind])
     return work(app, settings, kind)
 
@@ -108,8 +109,10 @@ def _serve_metrics(settings: HistorySettings) -> Any:
     return stop
 
 
-def _keep_logging(**_: Any) -> None:
-    """Leaves logging as `telemetry` set it up."""
+def keep_logging(**_: Any) -> None:
+    """Leaves logging as `telemetry` set it up; Celery's lines for each task say less than the metrics do."""
+    for chatty in ("celery.worker.strategy", "celery.app.trace", "celery.beat"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
 
+import msgspec
 from fivedraw.history.v1 import history_service_pb2
 from fivedraw.table.v1 import event_pb2, table_pb2
 
@@ -57,16 +57,16 @@ FOUR: Final = 4
 
 def write(hand: Hand) -> str:
     """The hand as a scenario, indented, ends with LF. Raises `Fault` FORMAT_CANNOT_EXPRESS."""
-    return json.dumps(to_object(hand), indent=1) + "\n"
+    return msgspec.json.format(msgspec.json.encode(to_object(hand)), indent=1).decode() + "\n"
 
 
 def write_line(hand: Hand) -> str:
     """The hand as a scenario on one line, ends with LF. Raises `Fault` FORMAT_CANNOT_EXPRESS."""
-    return json.dumps(to_object(hand), separators=(",", ":")) + "\n"
+    return msgspec.json.encode(to_object(hand)).decode() + "\n"
 
 
 def to_object(hand: Hand) -> dict[str, Any]:
-    """The hand as what `json.dumps` takes. Raises `Fault` FORMAT_CANNOT_EXPRESS."""
+    """The hand as what JSON encoders take. Raises `Fault` FORMAT_CANNOT_EXPRESS."""
     _check(hand)
     draws = _Draws(hand)
     scenario: dict[str, Any] = {

@@ -6,10 +6,10 @@ milliseconds; bytes are hex. An event is `{"sequence", "epoch", "hand", "commit_
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+import msgspec
 from fivedraw.history.v1 import history_service_pb2
 from fivedraw.table.v1 import event_pb2
 from google.protobuf.descriptor import FieldDescriptor
@@ -34,16 +34,16 @@ _CARD_LISTS: Final = frozenset(
 
 def write(hand: history_service_pb2.Hand) -> str:
     """The hand as one JSON object, indented, ends with LF."""
-    return json.dumps(to_object(hand), indent=1, ensure_ascii=False) + "\n"
+    return msgspec.json.format(msgspec.json.encode(to_object(hand)), indent=1).decode() + "\n"
 
 
 def write_line(hand: history_service_pb2.Hand) -> str:
     """The hand as one JSON object on one line, ends with LF."""
-    return json.dumps(to_object(hand), ensure_ascii=False, separators=(",", ":")) + "\n"
+    return msgspec.json.encode(to_object(hand)).decode() + "\n"
 
 
 def to_object(hand: history_service_pb2.Hand) -> dict[str, Any]:
-    """The hand as what `json.dumps` takes."""
+    """The hand as what JSON encoders take."""
     return _message(hand)
 
 
