@@ -1,0 +1,348 @@
+"""Two verifiers that share no code agree: honest hands pass both, and whatever is changed in one fails both."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import hmac
+import json
+import random
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from services.cli.verify import verify_command
+from services.deck.values import HandKey, ReshuffleRule, SeatCards
+from services.deck.verification import verify_text
+from services.runtime.errors import Fault
+from tests.unit.deck.exported import TABLE, House, Script, exported, random_script
+
+SEED = 20_240_501
+VERIFIER = Path(__file__).parents[3] / "clients" / "verifier" / "verify.js"
+# Reads one exported hand a line, prints one report a line.
+RUNNER = f"""
+const {{ fivedrawVerify }} = require({json.dumps(str(VERIFIER))});
+const lines = require("node:fs").readFileSync(0, "utf8").split("\\n").filter(Boolean);
+for (const line of lines) console.log(JSON.stringify(fivedrawVerify(line)));
+"""
+
+# What events tell beside cards and chips; no proof covers it.
+FREE = frozenset(
+    {"all_in", "by_clock", "cut_by", "hand_name", "voluntary", "index", "kind", "next_commitment", "late", "round"}
+)
+FREE_PATHS = frozenset({"pot_awarded.pot.amount_minor", "hand_shown.cards"})
+
+
+def in_javascript(hands: list[dict]) -> list[dict]:
+    """The JavaScript verifier's reports, in order."""
+    text = "\n".join(json.dumps(hand) for hand in hands)
+    done = subprocess.run(["node", "-e", RUNNER], input=text, capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+async def played(house: House, script: Script):
+    """The played hand, or `None` where the deck has too few cards for it."""
+    try:
+        return await house.play(script)
+    except Fault as refusal:
+        if "the deck has no" not in refusal.message:
+            raise
+        await house.decks.close_deck(HandKey(TABLE, 1, house.hands), "abandon", void=True)
+        return None
+
+
+async def test_honest_hands_pass_both_verifiers_for_every_viewer() -> None:
+    rng = random.Random(SEED)
+    house, views, reshuffles, late = House(SEED), [], 0, 0
+    for _ in range(25):
+        script = random_script(rng)
+        hand = await played(house, script)
+        if hand is None:
+            continue
+        reshuffles += any(event["type"] == "deck_reshuffled" for event in hand.events)
+        late += any(event["body"].get("late") for event in hand.events)
+        viewers = {0, script.four_card_draw or script.seats[0], script.folds[0] if script.folds else 0}
+        views += [await house.export(hand, viewer) for viewer in viewers]
+        views.append(await house.export(hand, 0, open_seed=True))
+    assert reshuffles >= 3
+    assert late > 5
+    for view, other in zip(views, in_javascript(views), strict=True):
+        mine = verify_text(json.dumps(view))
+        assert (mine.failed, other["failed"]) == ([], [])
+        assert len(mine.proved) == len(other["proved"])
+        assert len(mine.not_proved) == len(other["notProved"])
+        if view["proof"]["seed"]:
+            assert "Every shuffle and every card of the hand follow from the committed seed." in mine.proved
+
+
+async def test_a_late_drawer_alone_sees_that_what_was_passed_over_were_its_discards() -> None:
+    # Nine seats leave a stub of seven. The fourth drawer has the discards shuffled, the four of the first among them,
+    # and leaves six cards, three of them the first drawer's on average.
+    script = Script(tuple(range(1, 10)), 9, discards={1: 4, 2: 2, 3: 2, 4: 2}, four_card_draw=1)
+    house = House(SEED)
+    for _ in range(50):
+        hand = await house.play(script)
+        public = await house.export(hand, 0)
+        if public["proof"]["passed"]:
+            break
+    drawer = await house.export(hand, 1)
+    other = await house.export(hand, 5)
+    reports = [verify_text(json.dumps(view)) for view in (public, other, drawer)]
+    assert [report.failed for report in reports] == [[], [], []]
+    told = [any("passed over" in sentence for sentence in report.not_proved) for report in reports]
+    assert told == [True, True, False]
+    assert [each["failed"] for each in in_javascript([public, other, drawer])] == [[], [], []]
+    # The place is opened to the drawer; with another card in it, both say where.
+    (passed,) = drawer["proof"]["passed"][:1]
+    drawer["proof"]["places"] = [
+        p for p in drawer["proof"]["places"] if (p["shuffle"], p["place"]) != tuple(passed.values())
+    ]
+    for failed in (verify_text(json.dumps(drawer)).failed, in_javascript([drawer])[0]["failed"]):
+        assert any(line.startswith("passed: ") for line in failed)
+
+
+async def test_a_card_dealt_to_two_seats_is_opened_to_each_for_its_own_deal_only() -> None:
+    script = Script(tuple(range(1, 10)), 9, discards=dict.fromkeys(range(1, 10), 5))
+    house = House(7)
+    hand = await house.play(script)
+    given = {card: seat for seat in hand.discarded for card in hand.discarded[seat]}
+    card, taker = next((card, seat) for seat in hand.drawn for card in hand.drawn[seat] if card in given)
+    giver = given[card]
+    mine = await house.export(hand, giver)
+    theirs = await house.export(hand, taker)
+    places = [next(p for p in view["proof"]["places"] if p["card"] == card) for view in (mine, theirs)]
+    assert places[0]["shuffle"] == 0
+    assert places[1]["shuffle"] > 0
+    assert sum(p["card"] == card for p in mine["proof"]["places"]) == 1
+    # Without seats the deck opens neither.
+    loose = await house.decks.get_fairness_proof(TABLE, hand.hand, seen=[card])
+    assert loose.places == ()
+    with pytest.raises(Fault, match="never dealt to their seat") as caught:
+        await house.decks.get_fairness_proof(TABLE, hand.hand, seen_hands=[_cards(giver + 1, mine)])
+    assert not any(card in str(caught.value) for card in hand.dealt[giver])
+
+
+def _cards(seat: int, view: dict):
+    own = next(each for each in view["seats"] if each["dealt"])
+    return SeatCards(seat, tuple(own["dealt"]))
+
+
+def flipped(text: str) -> str:
+    return ("1" if text[0] == "0" else "0") + text[1:]
+
+
+def other_card(card: str) -> str:
+    return card[0] + ("h" if card[1] != "h" else "s")
+
+
+def changed(value):
+    """Another value of the same shape, or `None` where there is none."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int):
+        return value + 1
+    if isinstance(value, str):
+        if not value:
+            return None
+        return flipped(value) if len(value) > 2 else other_card(value)
+    if isinstance(value, list) and len(value) > 1:
+        return [value[1], value[0], *value[2:]]
+    return None
+
+
+def leaves(node, path: tuple = ()) -> Iterator[tuple]:
+    """Paths of all that can be changed in a tree of JSON; a list of values is changed as a whole too."""
+    if isinstance(node, dict):
+        for name, value in node.items():
+            yield from leaves(value, (*path, name))
+        return
+    if isinstance(node, list):
+        if node and not isinstance(node[0], dict) and len(node) > 1:
+            yield path
+        for at, value in enumerate(node):
+            yield from leaves(value, (*path, at))
+        return
+    yield path
+
+
+def put(hand: dict, path: tuple):
+    """A copy of the hand with the value at `path` changed, or `None`."""
+    copied = copy.deepcopy(hand)
+    node = copied
+    for step in path[:-1]:
+        node = node[step]
+    value = changed(node[path[-1]])
+    if value is None:
+        return None
+    node[path[-1]] = value
+    return copied
+
+
+SCRIPT = Script(
+    seats=(1, 3, 4, 6, 7, 8, 9),
+    button=4,
+    folds=(7,),
+    discards={6: 3, 8: 3, 9: 4, 1: 3, 3: 2, 4: 3},
+    four_card_draw=9,
+    rule=ReshuffleRule.STUB_FIRST,
+    cut=b"cut",
+    shown=(8, 6),
+)
+
+
+@pytest.fixture(scope="module")
+def view() -> dict:
+    """One hand with a reshuffle, a late card, a fold and two shown hands, as seat 9 sees it."""
+    hand = exported(SCRIPT, 9, seed=3)
+    assert any(event["type"] == "deck_reshuffled" for event in hand["events"])
+    return hand
+
+
+def assert_both_fail(tampered: dict[str, dict]) -> dict[str, tuple[list[str], list[str]]]:
+    """Runs both verifiers over all variants; each must fail both. The failures by name."""
+    names, hands = list(tampered), list(tampered.values())
+    other = [report["failed"] for report in in_javascript(hands)]
+    mine = [verify_text(json.dumps(hand)).failed for hand in hands]
+    assert [name for name, failed in zip(names, mine, strict=True) if not failed] == []
+    assert [name for name, failed in zip(names, other, strict=True) if not failed] == []
+    return {name: pair for name, *pair in zip(names, mine, other, strict=True)}
+
+
+def test_the_untouched_hand_passes(view: dict) -> None:
+    assert verify_text(json.dumps(view)).failed == []
+    assert in_javascript([view])[0]["failed"] == []
+
+
+def test_every_change_to_the_proof_fails_and_says_where(view: dict) -> None:
+    tampered = {}
+    for path in leaves(view["proof"], ("proof",)):
+        # Without the seed nobody can check what went into the shuffle with it.
+        if path[1] in ("seed", "cut", "player_seeds"):
+            continue
+        hand = put(view, path)
+        if hand is not None:
+            tampered["/".join(map(str, path))] = hand
+    assert len(tampered) > 150
+    for name, failures in assert_both_fail(tampered).items():
+        if name.startswith("proof/places/"):
+            place = view["proof"]["places"][int(name.split("/")[2])]
+            if name.split("/")[3] in ("card", "salt", "path"):
+                where = f"shuffle {place['shuffle']}, place {place['place']}"
+                assert all(any(where in line for line in failed) for failed in failures), name
+
+
+def test_every_change_to_an_event_fails(view: dict) -> None:
+    tampered = {}
+    for path in leaves(view["events"], ("events",)):
+        event = view["events"][path[1]]
+        spoken = ".".join([event["type"], *(str(step) for step in path[3:])])
+        if path[-1] in FREE or spoken in FREE_PATHS or path[2] == "type":
+            continue
+        hand = put(view, path)
+        if hand is not None:
+            tampered[spoken + f" at {event['sequence']}"] = hand
+    assert len(tampered) > 120
+    assert_both_fail(tampered)
+
+
+def test_events_that_are_swapped_or_taken_out_are_missed(view: dict) -> None:
+    tampered = {}
+    for at in range(len(view["events"]) - 1):
+        hand = copy.deepcopy(view)
+        events = hand["events"]
+        events[at], events[at + 1] = events[at + 1], events[at]
+        tampered[f"swap {at}"] = hand
+    # Bets collected tell only what is known already, and the last one's absence is noted, not judged.
+    kept = ("bets_collected", "hand_settled", "hand_ended", "hand_shown")
+    for at, event in enumerate(view["events"]):
+        if event["type"] not in kept:
+            hand = copy.deepcopy(view)
+            del hand["events"][at]
+            tampered[f"delete {at} {event['type']}"] = hand
+    assert_both_fail(tampered)
+
+
+def test_every_change_to_the_cards_of_a_seat_fails_and_says_which(view: dict) -> None:
+    tampered = {}
+    for path in leaves(view["seats"], ("seats",)):
+        if path[2] in ("dealt", "drawn", "discarded", "final_cards") and path[-1] != path[2]:
+            hand = put(view, path)
+            if hand is not None:
+                tampered["/".join(map(str, path))] = hand
+    for name, failures in assert_both_fail(tampered).items():
+        seat = view["seats"][int(name.split("/")[1])]["seat"]
+        assert all(any(f"seat {seat}" in line for line in failed) for failed in failures), name
+
+
+@pytest.mark.parametrize("name", ["table", "hand", "epoch", "button"])
+def test_a_hand_that_claims_to_be_another_fails(view: dict, name: str) -> None:
+    assert_both_fail({name: put(view, (name,))})
+
+
+def test_an_auditor_sees_every_change_of_what_went_into_the_shuffle() -> None:
+    whole = exported(SCRIPT, 0, open_seed=True, seed=3)
+    whole["proof"]["player_seeds"] = [{"seat": 1, "seed": "00"}]
+    tampered = {"player seed": whole}
+    for path in (("proof", "seed"), ("proof", "cut")):
+        hand = exported(SCRIPT, 0, open_seed=True, seed=3)
+        hand["proof"][path[1]] = flipped(hand["proof"][path[1]])
+        tampered[path[1]] = hand
+    for failures in assert_both_fail(tampered).values():
+        assert all(any(line.startswith("seed: ") for line in failed) for failed in failures)
+
+
+async def test_consecutive_hands_are_linked_and_a_left_out_deck_shows() -> None:
+    house = House(11)
+    script = Script(discards={1: 1, 2: 2, 3: 0})
+    views = [await house.export(await house.play(script), 1) for _ in range(4)]
+    text = "\n".join(map(json.dumps, views))
+    report = verify_text(text)
+    assert report.failed == []
+    assert "4 decks of tables/oak follow each other without a gap." in report.proved
+    without = verify_text("\n".join(map(json.dumps, (views[0], views[2]))))
+    assert without.not_proved[-1] == "decks 2 to 2 of tables/oak are not in the file."
+    views[1]["proof"]["previous_chain"] = flipped(views[1]["proof"]["previous_chain"])
+    assert any(line.startswith("link: ") for line in verify_text("\n".join(map(json.dumps, views))).failed)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "{}", '{"table": 3}', "\x00", "[" * 100_000])
+def test_files_that_hold_no_hand_fail_without_a_crash(text: str) -> None:
+    assert verify_text(text).failed
+    done = subprocess.run(["node", str(VERIFIER), "-"], input=text, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "failed" in done.stdout
+
+
+def test_the_command_and_the_script_say_it_in_their_exit_status(view: dict, tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    good.write_text(json.dumps(view, indent=1))
+    tampered = copy.deepcopy(view)
+    tampered["proof"]["places"][0]["card"] = other_card(tampered["proof"]["places"][0]["card"])
+    bad.write_text(json.dumps(tampered, indent=1))
+    runner = CliRunner()
+    assert runner.invoke(verify_command, [str(good)]).exit_code == 0
+    refused = runner.invoke(verify_command, [str(bad)])
+    assert refused.exit_code == 1
+    assert "FAILED      place: shuffle 0, place" in refused.output
+    for path, status in ((good, 0), (bad, 1)):
+        done = subprocess.run(["node", str(VERIFIER), str(path)], capture_output=True, text=True, check=False)
+        assert done.returncode == status
+
+
+def test_the_javascript_hashes_are_the_standard_ones() -> None:
+    script = f"""
+    const v = require({json.dumps(str(VERIFIER))});
+    const b = (n) => Uint8Array.from({{length: n}}, (_, i) => i & 255);
+    const keyed = [[0, 5], [32, 100], [64, 1], [65, 7], [200, 64]];
+    console.log(JSON.stringify([0, 3, 55, 56, 63, 64, 65, 119, 120, 1000].map((n) => v.hex(v.sha256(b(n))))));
+    console.log(JSON.stringify(keyed.map(([k, m]) => v.hex(v.hmac(b(k), b(m))))));
+    """
+    octets = bytes(range(256)) * 4
+    lines = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True).stdout.splitlines()
+    sizes = (0, 3, 55, 56, 63, 64, 65, 119, 120, 1000)
+    assert json.loads(lines[0]) == [hashlib.sha256(octets[:size]).hexdigest() for size in sizes]
+    keyed = ((0, 5), (32, 100), (64, 1), (65, 7), (200, 64))
+    assert json.loads(lines[1]) == [hmac.new(octets[:k], octets[:m], "sha256").hexdigest() for k, m in keyed]

@@ -1,0 +1,261 @@
+"""Whole hands dealt by the real deck and told as the history exports them, for the verifiers' tests."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from dataclasses import dataclass, field
+
+from services.deck.decks import Decks
+from services.deck.shuffling import PlayerSeed
+from services.deck.values import HandKey, Proof, ReshuffleRule, SeatCards
+from services.runtime.clock import SystemClock
+from services.runtime.database import Database
+from services.runtime.sealing import Sealer
+
+TABLE = "tables/oak"
+ANTE = 10
+
+
+@dataclass
+class Script:
+    """One hand to be played: who sits, who folds before the draw, how many each discards, who draws four cards."""
+
+    seats: tuple[int, ...] = (1, 2, 3)
+    button: int = 1
+    folds: tuple[int, ...] = ()
+    discards: dict[int, int] = field(default_factory=dict)
+    four_card_draw: int = 0
+    rule: ReshuffleRule = ReshuffleRule.STUB_FIRST
+    cut: bytes = b""
+    player_seeds: tuple[PlayerSeed, ...] = ()
+    void: bool = False
+    shown: tuple[int, ...] = ()
+
+
+def random_script(rng: random.Random, most_seats: int = 9) -> Script:
+    """Any hand: up to nine seats, folds, draws, reshuffles of both kinds, late cards with and without a burn."""
+    seats = tuple(sorted(rng.sample(range(1, 10), rng.randint(2, most_seats))))
+    folds = tuple(rng.sample(seats, rng.randint(0, len(seats) - 2)))
+    live = [seat for seat in seats if seat not in folds]
+    four = rng.choice(live) if rng.random() < 0.5 else 0
+    heavy = rng.random() < 0.6
+    discards = {seat: rng.choice(((2, 3) if four else (3, 4, 5)) if heavy else (0, 1, 2, 3)) for seat in live}
+    if four:
+        discards[four] = 4
+    return Script(
+        seats=seats,
+        button=rng.choice(seats),
+        folds=folds,
+        discards=discards,
+        four_card_draw=four,
+        rule=rng.choice(list(ReshuffleRule)),
+        cut=rng.randbytes(rng.choice((0, 16))),
+        player_seeds=tuple(PlayerSeed(seat, rng.randbytes(8)) for seat in seats if rng.random() < 0.5),
+        shown=tuple(seat for seat in live if rng.random() < 0.5),
+    )
+
+
+@dataclass
+class Played:
+    """A played hand: everything, before anybody's view of it is taken."""
+
+    script: Script
+    hand: int
+    events: list[dict]
+    dealt: dict[int, list[str]]
+    discarded: dict[int, list[str]]
+    drawn: dict[int, list[str]]
+
+    def final(self, seat: int) -> list[str]:
+        return [card for card in self.dealt[seat] if card not in self.discarded[seat]] + self.drawn[seat]
+
+
+class House:
+    """A deck service in this process, and the table that plays scripts with it."""
+
+    def __init__(self, seed: int | None = None) -> None:
+        self.database = Database("sqlite://", inline=True)
+        self.database.migrate_now("deck")
+        entropy = {} if seed is None else {"entropy": random.Random(seed).randbytes}
+        self.decks = Decks(self.database, SystemClock(), Sealer([("test", bytes(32))]), seed_delay_ms=0, **entropy)
+        self.hands = 0
+
+    async def play(self, script: Script) -> Played:
+        """Plays a hand to its close."""
+        self.hands += 1
+        number, decks = self.hands, self.decks
+        key = HandKey(TABLE, 1, number)
+        story = _Story(number)
+        opened = await decks.open_deck(key, "open")
+        story.tell(
+            "hand_started",
+            button=script.button,
+            deck_number=opened.deck_number,
+            commitment=opened.commitment.hex(),
+            chain=opened.chain.hex(),
+        )
+        frozen = await decks.cut_deck(key, "cut", cut=script.cut, player_seeds=script.player_seeds)
+        story.tell("deck_committed", root=frozen.root.hex(), cut_by=0)
+        for seat in script.seats:
+            story.tell("forced_bet_posted", seat=seat, kind="ante", amount_minor=ANTE, all_in=False)
+        order = tuple(sorted(script.seats, key=lambda seat: (seat <= script.button, seat)))
+        answer = await decks.deal_cards(key, "deal", seats=order)
+        dealt = {hand.seat: list(hand.cards) for hand in answer.hands}
+        played = Played(script, number, story.events, dealt, {s: [] for s in order}, {s: [] for s in order})
+        story.tell("cards_dealt", seats=list(order))
+        for seat in script.folds:
+            story.tell("action_taken", seat=seat, kind="fold", added_minor=0)
+        story.tell("bets_collected", round=1, pot_minor=ANTE * len(order))
+        await self._draw(key, script, order, played, story)
+        closed = await decks.close_deck(key, "close", void=script.void)
+        pot = ANTE * len(order)
+        winner = next(seat for seat in order if seat not in script.folds)
+        for seat in script.shown:
+            story.tell("hand_shown", seat=seat, cards=played.final(seat), hand_name="a hand", voluntary=False)
+        story.tell("pot_awarded", pot={"index": 0, "amount_minor": pot, "winners": {str(winner): pot}, "rake_minor": 0})
+        stacks = {str(seat): 1000 - ANTE + (pot if seat == winner else 0) for seat in order}
+        story.tell("hand_ended", outcome="showdown", carry_minor=0, rake_minor=0, stacks_minor=stacks)
+        story.tell("hand_settled", next_commitment=closed.next_commitment.hex())
+        return played
+
+    async def _draw(self, key: HandKey, script: Script, order: tuple[int, ...], played: Played, story: _Story) -> None:
+        live = [seat for seat in order if seat not in script.folds]
+        rng = random.Random(played.hand)
+        for seat in live:
+            count = script.discards.get(seat, 0)
+            given = rng.sample(played.dealt[seat], count)
+            played.discarded[seat] = given
+            story.tell("cards_discarded", seat=seat, count=count, by_clock=False)
+            now = 3 if seat == script.four_card_draw else count
+            answer = await self.decks.exchange_cards(
+                key,
+                f"exchange-{seat}",
+                seat=seat,
+                discards=given,
+                draw_now=now,
+                folded_seats=script.folds,
+                rule=script.rule,
+            )
+            story.reshuffled(answer.reshuffle)
+            story.tell("cards_drawn", seat=seat, count=now, late=False)
+            played.drawn[seat] += answer.cards
+        if script.four_card_draw:
+            seat = script.four_card_draw
+            late = await self.decks.deal_late_card(
+                key, "late", seat=seat, burn=seat == live[-1], folded_seats=script.folds, rule=script.rule
+            )
+            story.reshuffled(late.reshuffle)
+            if late.burned:
+                story.tell("card_burned")
+            story.tell("cards_drawn", seat=seat, count=1, late=True)
+            played.drawn[seat].append(late.card)
+
+    async def export(self, played: Played, viewer: int, *, open_seed: bool = False) -> dict:
+        """The hand as the history tells it to the player in seat `viewer` (0: the public)."""
+        script = played.script
+        whole = set(script.seats) if open_seed else {viewer} - {0}
+        seats, seen = [], []
+        for seat in script.seats:
+            final = played.final(seat) if seat in whole or seat in script.shown else []
+            told = {
+                "seat": seat,
+                "stack_before_minor": 1000,
+                "dealt": played.dealt[seat] if seat in whole else [],
+                "discarded": played.discarded[seat] if seat in whole else [],
+                "drawn": played.drawn[seat] if seat in whole else [],
+                "final_cards": final,
+            }
+            seats.append(told)
+            cards = dict.fromkeys([*told["dealt"], *told["drawn"], *final])
+            seen += [SeatCards(seat, tuple(cards))] if cards else []
+        proof = await self.decks.get_fairness_proof(TABLE, played.hand, seen_hands=seen, open_seed=open_seed)
+        return {
+            "name": f"{TABLE}/hands/{played.hand}",
+            "table": TABLE,
+            "hand": played.hand,
+            "epoch": 1,
+            "button": script.button,
+            "seats": seats,
+            "events": [_seen_by(event, played, viewer, whole) for event in played.events],
+            "outcome": "void" if script.void else "showdown",
+            "options": {"reshuffle": script.rule.name.lower()},
+            "your_seat": viewer,
+            "carry_in_minor": 0,
+            "proof": proof_object(proof),
+        }
+
+
+class _Story:
+    """The events of one hand."""
+
+    def __init__(self, hand: int) -> None:
+        self._hand = hand
+        self.events: list[dict] = []
+
+    def tell(self, kind: str, /, **body: object) -> None:
+        event = {"sequence": 100 * self._hand + len(self.events), "epoch": 1, "hand": self._hand}
+        self.events.append({**event, "type": kind, "body": body})
+
+    def reshuffled(self, told) -> None:
+        if told is not None:
+            self.tell(
+                "deck_reshuffled",
+                number=told.number,
+                cards=told.cards,
+                root=told.root.hex(),
+                dealt_before=told.dealt_before,
+            )
+
+
+def _seen_by(event: dict, played: Played, viewer: int, whole: set[int]) -> dict:
+    """The event with the private part of whoever may see it."""
+    event = json.loads(json.dumps(event))
+    body = event["body"]
+    if event["type"] == "cards_dealt":
+        body["your_cards"] = played.dealt[viewer] if viewer else []
+    if event["type"] == "cards_discarded":
+        body["your_discards"] = played.discarded[body["seat"]] if body["seat"] in whole else []
+    if event["type"] == "cards_drawn":
+        drawn = played.drawn[body["seat"]]
+        cards = drawn[3:] if body["late"] else drawn[: body["count"]]
+        body["your_cards"] = cards if body["seat"] in whole else []
+    return event
+
+
+def proof_object(proof: Proof) -> dict:
+    """The proof as structured JSON."""
+    return {
+        "version": proof.version,
+        "deck_number": proof.deck_number,
+        "commitment": proof.commitment.hex(),
+        "chain": proof.chain.hex(),
+        "previous_chain": proof.previous_chain.hex(),
+        "shuffles": [{"shuffle": s.shuffle, "root": s.root.hex(), "cards": s.cards} for s in proof.shuffles],
+        "places": [
+            {
+                "shuffle": place.shuffle,
+                "place": place.place,
+                "card": place.card,
+                "salt": place.salt.hex(),
+                "path": [node.hex() for node in place.path],
+            }
+            for place in proof.places
+        ],
+        "passed": [{"shuffle": each.shuffle, "place": each.place} for each in proof.passed],
+        "seed": proof.seed.hex(),
+        "cut": proof.cut.hex(),
+        "player_seeds": [{"seat": each.seat, "seed": each.seed.hex()} for each in proof.player_seeds],
+        "void": proof.void,
+    }
+
+
+def exported(script: Script, viewer: int, *, open_seed: bool = False, seed: int | None = None) -> dict:
+    """One hand, played and exported."""
+
+    async def play() -> dict:
+        house = House(seed)
+        return await house.export(await house.play(script), viewer, open_seed=open_seed)
+
+    return asyncio.run(play())
