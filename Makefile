@@ -11,6 +11,8 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 # More words for `fivedraw up`, for example `make run UP="--tables 6 --speed fast"`.
 UP ?=
+# Where the embedded house keeps its files.
+DATA ?= .data
 # More words for pytest, for example `make test PYTEST="-k wallet -x"`.
 PYTEST ?=
 
@@ -66,11 +68,14 @@ $(CODE): $(PROTOS) $(wildcard $(DEV_SET)) | $(RUN_SET)
 
 .PHONY: run
 run: setup ## Starts the casino with bots at its tables; Ctrl-C ends it in order, and the next run goes on.
-	@$(BIN)/fivedraw up $(UP)
+	@exec $(BIN)/fivedraw up --data $(DATA) $(UP)
 
+# `fivedraw up` is the parent of its process manager, and ends the house in order when it is interrupted.
 .PHONY: down
-down: setup ## Ends a casino that `make run` started elsewhere.
-	@$(BIN)/fivedraw down
+down: ## Ends in order a casino that runs in another terminal (DATA=folder, default .data).
+	@pid=$$(cat $(DATA)/run/supervisord.pid 2>/dev/null) && up=$$(ps -o ppid= -p "$$pid" 2>/dev/null) \
+	  || { echo "no casino runs on $(DATA)"; exit 0; }; \
+	kill -INT $$up; while kill -0 $$up 2>/dev/null; do sleep 0.2; done; echo "the casino on $(DATA) has ended"
 
 .PHONY: fmt
 fmt: dev ## Formats the Python code.
@@ -120,7 +125,7 @@ bench: dev ## Measures the hot paths; writes build/bench.json.
 
 .PHONY: fuzz-rules
 fuzz-rules: dev ## Plays 100,000 random hands over all rulebooks.
-	@$(BIN)/python -m tests.property.fuzz_rules
+	@$(BIN)/python -m tests.property.rules.fuzz --hands 100000
 
 .PHONY: soak-wallet
 soak-wallet: dev ## Runs 1,000,000 random operations with faults on each database's ledger.
