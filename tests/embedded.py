@@ -74,8 +74,8 @@ class EmbeddedHouse:
         return self._errors_file.read_text()
 
     def await_ready(self) -> Self:
-        """Waits until it says where to connect."""
-        self.until(lambda: "a player's token" in self.said(), START_SECONDS)
+        """Waits until its bots are at their tables."""
+        self.until(lambda: "bots play at" in self.said(), START_SECONDS)
         return self
 
     def until(self, holds: Callable[[], bool], seconds: float = START_SECONDS) -> None:

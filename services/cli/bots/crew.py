@@ -110,12 +110,13 @@ class Crew:
                 self.bots.append(await self._seat(table, number, bank, record))
 
     async def run(self) -> None:
-        """Plays until cancelled."""
+        """Plays until cancelled, also when there is no table (left) to play at."""
         async with asyncio.TaskGroup() as tasks:
             for watch in self.watches:
                 tasks.create_task(watch.run())
             for bot in self.bots:
                 tasks.create_task(bot.run())
+        await asyncio.Event().wait()
 
     async def close(self) -> None:
         """Closes all connections."""

@@ -29,6 +29,8 @@ class Program:
     priority: int
     environment: Mapping[str, str] = field(default_factory=dict)
     stop_seconds: int = 15
+    # Started only when the services take calls: it would have nobody to send its tasks to.
+    is_late: bool = False
 
 
 def programs(folder: Folder, keys: HouseKeys, ports: Ports, *, log_level: str) -> list[Program]:
@@ -44,7 +46,7 @@ def programs(folder: Folder, keys: HouseKeys, ports: Ports, *, log_level: str) -
         make.service("deck", ports.deck, 20, _DECK_SECRETS),
         make.service("history", ports.history, 30, _HISTORY_SECRETS),
         make.worker("worker", ["services.history.worker", "write"], 40),
-        make.worker("beat", ["services.history.beat"], 60),
+        make.worker("beat", ["services.history.beat"], 60, is_late=True),
         *(
             make.service("table", port, 50, _TABLE_SECRETS, name="table" if number == 1 else f"table-{number}")
             for number, port in enumerate(ports.tables, start=1)
@@ -93,7 +95,7 @@ class _Services:
         }
         return Program(name or service, [*_TETHERED, "-m", f"services.{service}"], priority, environment)
 
-    def worker(self, name: str, module: Sequence[str], priority: int) -> Program:
+    def worker(self, name: str, module: Sequence[str], priority: int, *, is_late: bool = False) -> Program:
         """A process of the history that takes tasks, or sends them in time."""
         environment = {
             **self.shared,
@@ -102,7 +104,7 @@ class _Services:
             "FIVEDRAW_DATABASE_URL": self.folder.database_url("history"),
             "FIVEDRAW_SECRETS_DIR": str(self._secrets_dir(name, _WORKER_SECRETS)),
         }
-        return Program(name, [*_TETHERED, "-m", *module], priority, environment, stop_seconds=30)
+        return Program(name, [*_TETHERED, "-m", *module], priority, environment, 30, is_late)
 
     def _secrets_dir(self, service: str, takes: Sequence[str]) -> Path:
         """A folder of secret files for one service, which gets no other's."""

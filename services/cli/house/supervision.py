@@ -91,6 +91,16 @@ class Supervisor:
         )
         self._await_answer()
 
+    def start_late(self) -> None:
+        """Starts the processes that wait for the others. Raises `FolderError` when one does not start."""
+        for program in self._programs:
+            if not program.is_late:
+                continue
+            try:
+                self._proxy().supervisor.startProcess(program.name)
+            except _FAULTS as error:
+                raise FolderError(f"{program.name} cannot be started: {error}") from error
+
     def statuses(self) -> list[ProcessStatus]:
         """All processes. Raises `FolderError` when supervisord does not answer."""
         try:
@@ -194,6 +204,7 @@ def _program_section(folder: Folder, program: Program) -> str:
             "command": " ".join(_quoted(part) for part in program.command),
             "priority": str(program.priority),
             "environment": environment,
+            "autostart": "false" if program.is_late else "true",
             "autorestart": "true",
             "startsecs": "1",
             "startretries": str(START_RETRIES),

@@ -82,6 +82,7 @@ class House:
             self._options.folder.remember_ports(_ports_of(self._options.ports))
             await self._until_ready(supervisor)
             if not self._ending.is_set():
+                await asyncio.to_thread(supervisor.start_late)
                 self._say_where()
                 await self._play(supervisor, mint, errors)
         finally:
@@ -135,6 +136,7 @@ class House:
 
     async def _crew_plays(self, crew: Crew) -> None:
         await crew.open()
+        self._display.say(f"{len(crew.bots)} bots play at {len(crew.records)} tables")
         await crew.run()
 
     async def _look_on(
