@@ -6,6 +6,8 @@ action is out of the question whatever the amount, `bet_bounds` and `raise_bound
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from services.rules.commands import ActionKind
@@ -197,12 +199,12 @@ def _check_amount(to: int, reach: int, level: int, bounds: Bounds | None) -> Non
 
 
 def _acted(state: HandState, position: int, kind: ActionKind, added: int, by_clock: bool) -> Acted:
-    put, live, stacks = state.put, state.live, state.stacks
+    put, live, stacks = list(state.put), state.live, list(state.stacks)
     if kind == "fold":
         live &= ~(1 << position)
     elif added:
-        put = (*put[:position], put[position] + added, *put[position + 1 :])
-        stacks = (*stacks[:position], stacks[position] - added, *stacks[position + 1 :])
+        put[position] += added
+        stacks[position] -= added
     following = next_to_act(position + 1, live, state.closed | 1 << position, stacks, put, state.level)
     return Acted(
         state.seats[position],
@@ -221,7 +223,7 @@ def _acted(state: HandState, position: int, kind: ActionKind, added: int, by_clo
 
 
 def _raised(state: HandState, position: int, kind: ActionKind, to: int, by_clock: bool) -> Acted:
-    put, stacks, level = state.put, state.stacks, state.level
+    put, stacks, level = list(state.put), list(state.stacks), state.level
     added = to - put[position]
     if state.rulebook.betting == "fixed_limit":
         # At least half a bet beyond the last full level counts as a bet; less is an extra that others may complete.
@@ -230,8 +232,8 @@ def _raised(state: HandState, position: int, kind: ActionKind, to: int, by_clock
     else:
         full = to - level >= state.least_raise
         least_raise = to - level if full else state.least_raise
-    put = (*put[:position], to, *put[position + 1 :])
-    stacks = (*stacks[:position], stacks[position] - added, *stacks[position + 1 :])
+    put[position] = to
+    stacks[position] -= added
     closed = 1 << position | (0 if full else state.closed)
     following = next_to_act(position + 1, state.live, closed, stacks, put, to)
     return Acted(
@@ -251,7 +253,7 @@ def _raised(state: HandState, position: int, kind: ActionKind, to: int, by_clock
 
 
 def next_to_act(  # noqa: PLR0917 - the hot path passes by position
-    start: int, live: int, closed: int, stacks: tuple[int, ...], put: tuple[int, ...], level: int
+    start: int, live: int, closed: int, stacks: Sequence[int], put: Sequence[int], level: int
 ) -> int:
     """The next position from `start` on that still has to act in this round, or -1 when the round is over.
 

@@ -80,11 +80,12 @@ def _acted(state: HandState, event: Acted) -> HandState:
         return replace(state, live=state.live & ~bit, to_act=to_act)
     if kind == "check":
         return replace(state, closed=state.closed | bit, to_act=to_act)
-    added, after = event.added, position + 1
-    stacks, put, total = state.stacks, state.put, state.total
-    stacks = (*stacks[:position], stacks[position] - added, *stacks[after:])
-    put = (*put[:position], event.to, *put[after:])
-    total = (*total[:position], total[position] + added, *total[after:])
+    added = event.added
+    behind, in_round, in_hand = list(state.stacks), list(state.put), list(state.total)
+    behind[position] -= added
+    in_round[position] = event.to
+    in_hand[position] += added
+    stacks, put, total = tuple(behind), tuple(in_round), tuple(in_hand)
     if kind == "call":
         return replace(state, stacks=stacks, put=put, total=total, closed=state.closed | bit, to_act=to_act)
     return replace(
@@ -124,7 +125,8 @@ def _discarded(state: HandState, event: Discarded) -> HandState:
     if not event.count:
         to_act = -1 if event.next_seat is None else state.seats.index(event.next_seat)
         return replace(state, drawn=drawn, barred=barred, to_act=to_act)
-    kept = tuple(card for card in state.hands[position] if card not in event.cards)
+    thrown = event.cards
+    kept = tuple([card for card in state.hands[position] if card not in thrown])
     return replace(
         state,
         drawn=drawn,

@@ -287,11 +287,14 @@ def _deliver_exchange(state: HandState, command: DeliverExchange) -> Step:
     if len(cards) != due:
         raise CommandInvalid(f"{due} cards are due to seat {command.seat}, not {len(cards)}")
     _check_fresh(state, cards, position)
+    after = state.seat_at(drawing.following(state, position))
+    drawn = CardsDrawn(command.seat, due, False, cards, after)
+    if after is not None and not command.reshuffled:
+        return (drawn,), evolve(state, drawn)
     story = _Story(state)
     if command.reshuffled:
         story.tell(DeckReshuffled(state.reshuffles + 1))
-    after = state.seat_at(drawing.following(state, position))
-    story.tell(CardsDrawn(command.seat, due, False, cards, after))
+    story.tell(drawn)
     if after is None:
         _end_draw(story)
     return story.told()

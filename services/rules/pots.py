@@ -46,11 +46,11 @@ def build_pots(state: HandState) -> list[Pot]:
     pots: list[Pot] = []
     below = 0
     for level in levels:
-        amount = sum(min(chips, level) - below for chips in total if chips > below)
-        payers = sum(chips > below for chips in total)
-        pots.append(Pot(amount, tuple(position for position in live if total[position] >= level), payers))
+        paid = [chips if chips < level else level for chips in total if chips > below]
+        eligible = tuple([position for position in live if total[position] >= level])
+        pots.append(Pot(sum(paid) - below * len(paid), eligible, len(paid)))
         below = level
-    above = sum(chips - below for chips in total if chips > below)
+    above = sum([chips - below for chips in total if chips > below])
     if above:
         index = max((index for index, pot in enumerate(pots) if pot.contested), default=len(pots) - 1)
         pots[index] = msgspec.structs.replace(pots[index], amount=pots[index].amount + above)

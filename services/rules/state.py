@@ -135,7 +135,9 @@ class HandState(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 def with_entry(entries: tuple[T, ...], position: int, value: T) -> tuple[T, ...]:
     """The tuple with one entry replaced."""
-    return (*entries[:position], value, *entries[position + 1 :])
+    changed = list(entries)
+    changed[position] = value
+    return tuple(changed)
 
 
 def bits(positions: int) -> Iterator[int]:
