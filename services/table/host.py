@@ -150,7 +150,16 @@ class Host:
             for _ in range(RACES_MAX):
                 state = await self._loaded()
                 draft = Draft(state, self._now_ms(), self._deadline_ms)
-                if not step(draft):
+                try:
+                    is_due = step(draft)
+                except Fault:
+                    # Decided on a cache that may be old: another process may have committed meanwhile.
+                    if await self._has_moved_on(state):
+                        continue
+                    raise
+                if not is_due:
+                    if await self._has_moved_on(state):
+                        continue
                     return False
                 if await self._commit(draft):
                     break
@@ -159,6 +168,11 @@ class Host:
                 raise Fault("TABLE_BUSY", f"tables/{self.table_id} was changed {RACES_MAX} times meanwhile")
         self.kick()
         return True
+
+    async def _has_moved_on(self, state: TableState) -> bool:
+        """Whether the store has a newer state than this one; it is loaded then. Holds the lock."""
+        self._is_stale = True
+        return await self._loaded() is not state
 
     def kick(self) -> None:
         """Starts carrying out effects, if there are any and nobody here is at it."""

@@ -16,6 +16,7 @@ from fivedraw.wallet.v1 import wallet_service_pb2
 
 from services.deck.decks import Decks
 from services.deck.grpc_api import DeckApi
+from services.history.record import LogCutError
 from services.history.writing import FinishedHand, HandLog, HandNotFoundError, HandWriter
 from services.runtime.auth import Identity, acting_as
 from services.runtime.clock import Clock
@@ -48,6 +49,7 @@ class Replica:
     house: House
     api: TableApi
     log: LogApi
+    dead: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 @dataclass
@@ -122,6 +124,7 @@ class SimulatedHouse:
     async def crash(self, replica: Replica) -> None:
         """Ends a table process in the middle of whatever it does, and starts another a second later."""
         self.replicas.remove(replica)
+        replica.dead.set()
         await replica.house.stop()
         await asyncio.sleep(1)
         await self.add_replica()
@@ -184,8 +187,8 @@ class SimulatedHouse:
         for task in tasks:
             try:
                 await self.writer.write_hand(FinishedHand(*task))
-            except Fault:
-                # The table is out of reach: the beat sends it again.
+            except (Fault, LogCutError, HandNotFoundError):
+                # The table is out of reach, or the store has lost the log: the beat sends it again.
                 self.network.lost += 1
 
     async def work_all(self) -> list[FinishedHand]:

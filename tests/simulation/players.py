@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from fivedraw.table.v1 import table_pb2, table_service_pb2
@@ -15,6 +16,23 @@ from tests.simulation.house import Seen, SimulatedHouse, note
 BUY_IN = 500
 # What may happen to anybody whose table is rebuilt, or whose message was slow; anything else is a mistake of somebody.
 EXPECTED = {"STALE_TURN", "NOT_YOUR_TURN", "SERVICE_UNAVAILABLE", "TABLE_BUSY", "DEADLINE_EXCEEDED", "TABLE_PAUSED"}
+
+
+async def _until(
+    dead: asyncio.Event, stream: AsyncIterator[table_service_pb2.WatchTableResponse]
+) -> AsyncIterator[table_service_pb2.WatchTableResponse]:
+    """A stream that breaks when its server dies."""
+    ended = asyncio.create_task(dead.wait())
+    try:
+        while True:
+            following = asyncio.ensure_future(anext(stream))
+            await asyncio.wait({following, ended}, return_when=asyncio.FIRST_COMPLETED)
+            if ended.done():
+                following.cancel()
+                raise Fault("SERVICE_UNAVAILABLE", "the server died")
+            yield await following
+    finally:
+        ended.cancel()
 
 
 @dataclass
@@ -62,10 +80,10 @@ class Bot:
         request = table_service_pb2.WatchTableRequest(
             table=self.name, resume_after=self.seen.sequence, epoch=self.seen.epoch
         )
-        api = self.house.any_replica().api
+        replica = self.house.any_replica()
         with acting_as(self.identity):
-            stream = await api.viewing(self.identity.player, request)
-        async for response in stream:
+            stream = await replica.api.viewing(self.identity.player, request)
+        async for response in _until(replica.dead, stream):
             note(self.seen, response, self.identity.id)
             if response.HasField("snapshot"):
                 view = response.snapshot

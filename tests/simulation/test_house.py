@@ -6,9 +6,11 @@ import asyncio
 import random
 
 import pytest
+from fivedraw.wallet.v1 import wallet_service_pb2
 from sqlalchemy import text
 
 from services.runtime.virtual import VirtualClock, run_virtual
+from services.wallet.grpc_api import TableLedgerApi
 from tests.simulation.house import SimulatedHouse
 from tests.simulation.players import Bot
 
@@ -16,7 +18,13 @@ RULEBOOKS = ("house", "clocked", "casadela", "openers", "american")
 
 
 async def play(
-    seed: int, seconds: float, *, loss: float = 0.0, crashes: int = 0, restless: float = 0.1
+    seed: int,
+    seconds: float,
+    *,
+    loss: float = 0.0,
+    crashes: int = 0,
+    rollbacks: int = 0,
+    restless: float = 0.1,
 ) -> SimulatedHouse:
     loop = asyncio.get_running_loop()
     house = SimulatedHouse(VirtualClock(loop), seed, loss=0.0)  # type: ignore[arg-type]
@@ -31,11 +39,18 @@ async def play(
             bots.append(Bot(house, identity, table, random.Random(seed * 100 + len(bots)), 50 * unit, restless))
     house.network.loss = loss
     tasks = [asyncio.create_task(bot.run()) for bot in bots]
-    for _ in range(crashes):
-        await asyncio.sleep(seconds / (crashes + 1))
-        await house.crash(house.any_replica())
+    faults = ["crash"] * crashes + ["roll back"] * rollbacks
+    house.rng.shuffle(faults)
+    for fault in faults:
+        await asyncio.sleep(seconds / (len(faults) + 1))
+        if fault == "crash":
+            await house.crash(house.any_replica())
+        else:
+            kept = house.store.checkpoint()
+            await asyncio.sleep(house.rng.uniform(0.01, 1.0))
+            house.store.roll_back(kept)
         await house.work()
-    await asyncio.sleep(seconds / (crashes + 1))
+    await asyncio.sleep(seconds / (len(faults) + 1))
     house.network.loss = 0.0
     for task in tasks:
         task.cancel()
@@ -45,7 +60,7 @@ async def play(
         house.errors += bot.seen.gaps + bot.unexpected
     house.bots = bots  # type: ignore[attr-defined]
     # Whatever was under way comes to its end by clocks alone.
-    await asyncio.sleep(900)
+    await asyncio.sleep(500)
     return house
 
 
@@ -92,3 +107,28 @@ def test_nothing_is_lost_when_processes_die_and_the_network_loses_calls(seed: in
 
     hands = run_virtual(main())
     assert sum(hands.values()) >= 20, hands
+
+
+@pytest.mark.parametrize("seed", [6, 7])
+def test_the_ledger_wins_when_the_store_loses_its_last_commits(seed: int) -> None:
+    async def main() -> int:
+        house = await play(seed, 60.0, rollbacks=6, crashes=2, restless=0.05)
+        assert await house.check() == []
+        assert [each for each in house.errors if not each.startswith("gap")] == []
+        seats = 0
+        for record in await house.registry.list_tables("", 100):
+            assert record.epoch > 1, "every table noticed a loss at least once"
+            replica = house.any_replica()
+            state, _ = await (await replica.house.host(record.table_id)).view_state()
+            request = wallet_service_pb2.GetTableLedgerRequest(table=state.name)
+            ledger = (await TableLedgerApi(house.ledger).GetTableLedger(request, None)).ledger  # type: ignore[arg-type]
+            assert {seat.sitting: seat.stack for seat in state.seats.values()} == {
+                stack.sitting: stack.stack_minor for stack in ledger.stacks if stack.open
+            }
+            assert state.carry == ledger.carry_minor
+            assert state.last_hand >= ledger.last_hand
+            seats += len(state.seats)
+        await house.stop()
+        return seats
+
+    assert run_virtual(main()) > 0
