@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from functools import partial
 
 from services.deck import grpc_api
@@ -26,11 +28,19 @@ async def main() -> None:
     )
     decks = Decks(database, clock, Sealer(settings.sealing_key_list()), seed_delay_ms=settings.deck_seed_delay_ms)
 
+    rotation: list[asyncio.Task[int]] = []
+
     async def on_start() -> None:
         await database.migrate("deck")
         decks.self_test()
+        # After a change of keys this may take a while, and nobody needs to wait for it.
+        rotation.append(asyncio.create_task(decks.rotate_keys(), name="deck-keys"))
 
     async def on_stop() -> None:
+        for task in rotation:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
         await decks.close()
         await database.close()
 

@@ -15,6 +15,7 @@ from services.deck.queue import StepQueue
 from services.deck.randomness import Randomness
 from services.deck.records import HandRecord
 from services.deck.requests import SEAT_MAX
+from services.deck.rotation import rotate
 from services.deck.sealed import HandSealer
 from services.deck.shuffling import PlayerSeed
 from services.deck.store import read_hand
@@ -184,6 +185,10 @@ class Decks:
         if open_seed and self._clock.now_ms() < due_ms:
             raise Fault("SEED_NOT_DUE", f"the seed of hand {hand} at {table} is not due yet", due_ms=str(due_ms))
         return proof_of(record, seen_cards, loose, with_seed=open_seed)
+
+    async def rotate_keys(self) -> int:
+        """Seals under the newest service key what is under an older one; returns how many keys and seeds it was."""
+        return await rotate(self._db, self._sealer)
 
     def get_rng_health(self) -> RngHealth:
         """Health of this process's randomness."""

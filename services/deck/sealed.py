@@ -26,6 +26,7 @@ class HandSealer:
 
     def __init__(self, sealer: Sealer) -> None:
         self._sealer = sealer
+        self.newest_key_id: Final = sealer.key_id_of(sealer.seal(b"", b"deck/probe"))
 
     def wrap_key(self, table: str, hand: int, key: bytes) -> bytes:
         """A hand's key under the newest service key."""
@@ -35,9 +36,9 @@ class HandSealer:
         """A hand's key. Raises `SealBrokenError`."""
         return self._sealer.open(wrapped, _purpose("key", table, hand))
 
-    def is_under_newest_key(self, wrapped: bytes, probe: bytes) -> bool:
-        """Whether a wrapped key is under the same service key as `probe`, which was wrapped just now."""
-        return self._sealer.key_id_of(wrapped) == self._sealer.key_id_of(probe)
+    def key_id_of(self, sealed: bytes) -> str:
+        """The id of the service key under which a hand's key or a seed to come is."""
+        return self._sealer.key_id_of(sealed)
 
     def seal_next_seed(self, table: str, deck_number: int, seed: bytes) -> bytes:
         """The seed of a deck to come; no seed stays none."""

@@ -40,6 +40,7 @@ HANDS: Final = sa.Table(
     sa.Column("chain", sa.LargeBinary),
     sa.Column("opened_ms", sa.BigInteger),
     sa.Column("closed_ms", sa.BigInteger),
+    sa.Column("key_id", sa.Text),
     sa.Column("sealed_key", sa.LargeBinary),
     sa.Column("sealed_secret", sa.LargeBinary),
     sa.Column("sealed_play", sa.LargeBinary),
@@ -251,6 +252,7 @@ class Book:
             "previous_chain": record.previous_chain,
             "chain": record.chain,
             "opened_ms": record.opened_ms,
+            "key_id": self._sealer.newest_key_id,
             "sealed_key": self._sealer.wrap_key(record.table, record.hand, record.key),
             "sealed_secret": self._sealed_secret(record),
         }

@@ -16,7 +16,7 @@ from services.deck import commitments, shuffling
 from services.deck.cards import TEXTS, number_of, text_of
 from services.deck.shuffling import PlayerSeed
 
-VECTORS = json.loads((Path(__file__).parent / "fairness_vectors.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[3] / "docs" / "fairness-vectors.json").read_text())
 
 
 def plain_shuffle(seed: bytes, *, table: str, hand: int, cut: bytes, seeds, number: int, cards: list[int]) -> list[int]:
