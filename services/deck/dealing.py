@@ -165,16 +165,10 @@ def late_card(
     state = fold(state, folded)
     if state.late != seat:
         raise DealingRefused(f"no late card is due to seat {seat}")
-    if mixed or not burn:
-        state, taken, reshuffles = _take(state, seat, 1 + burn, mixed, shuffler)
-    else:
-        # Stub-first, the burned card is a step of its own: it may be the stub's last.
-        state, first, before = _take(state, seat, 1, mixed, shuffler)
-        state = msgspec.structs.replace(state, burned=(*state.burned, first[0].card))
-        state, second, after = _take(state, seat, 1, mixed, shuffler)
-        taken, reshuffles = first + second, before + after
+    # A burned card is nobody's discard, so a reshuffle between it and the late card cannot bring it back.
+    state, taken, reshuffles = _take(state, seat, 1 + burn, mixed, shuffler)
     out = tuple(Dealt(0, dealt.card, dealt.shuffle, dealt.place) for dealt in taken[:-1])
-    burned = state.burned + tuple(dealt.card for dealt in out if dealt.card not in state.burned)
+    burned = state.burned + tuple(dealt.card for dealt in out)
     state = msgspec.structs.replace(_give(state, seat, taken[-1:]), burned=burned, late=None)
     return state, Dealing(taken[-1:], out, reshuffles)
 

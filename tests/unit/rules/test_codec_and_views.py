@@ -106,3 +106,29 @@ def test_private_parts_are_the_owner_s():
     pat = Discarded(2, 0, 0, False, False, (), 3)
     assert private_to(pat) == ()
     assert redact(pat, 3) is pat
+
+
+def test_all_in_is_live_without_chips_before_the_end():
+    table = Table("house", {1: 50, 2: 500, 3: 500}, hands={1: ACES, 2: KINGS, 3: QUEENS})
+    table.acts("S1 raise 50", "S2 call", "S3 fold")
+    assert {seat.seat: seat.all_in for seat in view(table.state, None).seats} == {1: True, 2: False, 3: False}
+    assert {seat.seat: seat.live for seat in view(table.state, None).seats} == {1: True, 2: True, 3: False}
+    table.acts("S2 pat", "S1 pat")
+    assert not any(seat.all_in for seat in view(table.state, None).seats)
+
+
+def test_a_view_tells_the_money_and_the_end():
+    table = played().acts("S2 check", "S3 bet 20", "S1 fold", "S2 fold")
+    seen = view(table.state, None)
+    assert {seat.seat: (seat.stack, seat.total, seat.returned) for seat in seen.seats} == {
+        1: (490, 10, 0),
+        2: (490, 10, 0),
+        3: (519, 10, 20),
+    }
+    assert (seen.outcome, seen.rake, seen.carry_out, seen.next_button) == ("uncontested", 1, 0, 2)
+    assert (seen.button, seen.to_act, seen.pot, seen.carry, seen.level) == (1, None, 30, 0, 0)
+
+
+def test_a_view_marks_who_missed_the_draw_clock():
+    table = Table("clocked", same(1, 2)).acts("S1 call", "S2 check", "S2 clock", "S1 pat")
+    assert {seat.seat: seat.barred for seat in view(table.state, None).seats} == {1: False, 2: True}
