@@ -28,12 +28,12 @@ def odds_lines(odds: DrawOdds) -> list[str]:
 
 
 @click.command("odds")
-@click.argument("hand")
-@click.option("--keep", default="", help='The cards to keep, as in "9c 9d"; none to draw five.')
-def odds_command(hand: str, keep: str) -> None:
-    """Exact odds for the five cards HAND, as in "9c 9d 6h 4s 2c"."""
+@click.argument("hand", nargs=-1, required=True)
+@click.option("--keep", default="", help='The cards to keep, as in "9c 9d" or 9c9d; none to draw five.')
+def odds_command(hand: tuple[str, ...], keep: str) -> None:
+    """Exact odds for the five cards HAND, as in "9c 9d 6h 4s 2c" or 9c9d6h4s2c."""
     try:
-        odds = draw_odds(parse_cards(hand), parse_cards(keep))
+        odds = draw_odds(parse_cards(" ".join(hand)), parse_cards(keep))
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     for line in odds_lines(odds):

@@ -28,9 +28,11 @@ def parse_card(text: str) -> int:
 
 
 def parse_cards(text: str | Iterable[str]) -> tuple[int, ...]:
-    """The cards of "Ah Kd" or of ["Ah", "Kd"], in the order given. Raises `CardUnknown`."""
-    parts = text.replace(",", " ").split() if isinstance(text, str) else text
-    return tuple(parse_card(part) for part in parts)
+    """The cards of "Ah Kd", "Ah,Kd", "AhKd" or ["Ah", "Kd"], in the order given. Raises `CardUnknown`."""
+    if isinstance(text, str):
+        letters = "".join(text.replace(",", " ").split())
+        text = [letters[index : index + 2] for index in range(0, len(letters), 2)]
+    return tuple(parse_card(part) for part in text)
 
 
 def format_card(card: int) -> str:

@@ -74,4 +74,7 @@ def test_command_shows_exact_counts_and_the_handbook():
     assert ["full", "house", "9", "119.1", "to", "1", "120", "to", "1"] in [
         line.split() for line in result.output.splitlines()
     ]
-    assert CliRunner().invoke(odds_command, ["9c 9d"]).exit_code == 2
+    for words in (["9c9dAh6s4c", "--keep", "9c9dAh"], ["9c", "9d", "Ah", "6s", "4c", "--keep", "9c,9d,Ah"]):
+        assert CliRunner().invoke(odds_command, words).output == result.output
+    for words in (["9c 9d"], ["9c9dAh6s4"], ["9c9dAh6s4c", "--keep", "As"]):
+        assert CliRunner().invoke(odds_command, words).exit_code == 2
