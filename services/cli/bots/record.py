@@ -24,6 +24,8 @@ class HandRecord:
     commitment: bytes
     outcome: table_pb2.HandOutcome.ValueType = table_pb2.HAND_OUTCOME_UNSPECIFIED
     settled: bool = False
+    # Undone because the table's store lost its last writes, and perhaps the hand's events with them.
+    lost: bool = False
     # By seat: the five cards of the deal, known where the seat is a bot of ours.
     dealt: dict[int, frozenset[str]] = field(default_factory=dict)
 
@@ -87,8 +89,7 @@ class TableRecord:
             self._settled(event.hand)
         elif body == "table_rebuilt":
             self.rebuilt += 1
-            if event.table_rebuilt.voided_hand:
-                self._ended(event.table_rebuilt.voided_hand, table_pb2.HAND_OUTCOME_VOID)
+            self._lost(event.table_rebuilt.voided_hand)
 
     def _started(self, event: event_pb2.TableEvent) -> None:
         body = event.hand_started
@@ -114,6 +115,11 @@ class TableRecord:
         self.outcomes[table_pb2.HandOutcome.Name(outcome).removeprefix("HAND_OUTCOME_").lower()] += 1
         if record.finished:
             self.hands_finished += 1
+
+    def _lost(self, hand: int) -> None:
+        if hand in self.hands:
+            self.hands[hand].lost = True
+            self._ended(hand, table_pb2.HAND_OUTCOME_VOID)
 
     def _settled(self, hand: int) -> None:
         record = self.hands.get(hand)

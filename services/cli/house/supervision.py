@@ -94,12 +94,22 @@ class Supervisor:
     def start_late(self) -> None:
         """Starts the processes that wait for the others. Raises `FolderError` when one does not start."""
         for program in self._programs:
-            if not program.is_late:
-                continue
-            try:
-                self._proxy().supervisor.startProcess(program.name)
-            except _FAULTS as error:
-                raise FolderError(f"{program.name} cannot be started: {error}") from error
+            if program.is_late:
+                self.start_process(program.name)
+
+    def start_process(self, name: str) -> None:
+        """Starts one process that is not running. Raises `FolderError` when it does not start."""
+        try:
+            self._proxy().supervisor.startProcess(name)
+        except _FAULTS as error:
+            raise FolderError(f"{name} cannot be started: {error}") from error
+
+    def stop_process(self, name: str) -> None:
+        """Stops one process and leaves it so. Raises `FolderError`."""
+        try:
+            self._proxy().supervisor.stopProcess(name)
+        except _FAULTS as error:
+            raise FolderError(f"{name} cannot be stopped: {error}") from error
 
     def statuses(self) -> list[ProcessStatus]:
         """All processes. Raises `FolderError` when supervisord does not answer."""

@@ -81,7 +81,7 @@ def test_a_taken_port_is_named():
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        assert Ports(port - 2).taken() == [port]
+        assert port in Ports(port - 2).taken()
 
 
 def test_services_stop_before_what_they_need_and_redis_last(folder: Folder):
