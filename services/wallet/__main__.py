@@ -26,6 +26,7 @@ async def main() -> None:
     ledger = Ledger(
         db,
         clock,
+        lanes=1 if db.is_sqlite else settings.wallet_lanes,
         group_max=settings.wallet_group_max,
         queue_max=settings.wallet_queue_max,
         group_wait_ms=settings.wallet_group_wait_ms,

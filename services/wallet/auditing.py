@@ -13,7 +13,7 @@ from services.runtime.clock import Clock
 from services.runtime.database import Database, DatabaseBusyError
 from services.wallet import audit, chain, metrics, reads
 from services.wallet import commands as c
-from services.wallet.ledger import close_ledger
+from services.wallet.commits import close_ledger
 from services.wallet.schema import ledger_state
 
 # How many seals one round may add before it lets others write.

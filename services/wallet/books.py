@@ -121,6 +121,7 @@ class Books:
     tables: dict[str, TableRow] = field(default_factory=dict)
     hands: dict[tuple[str, int], HandRow] = field(default_factory=dict)
     sittings: dict[str, SittingRow] = field(default_factory=dict)
+    sittings_at: dict[str, list[SittingRow]] = field(default_factory=dict)
     batches: dict[str, StoredBatch] = field(default_factory=dict)
     new_players: dict[str, PlayerRow] = field(default_factory=dict)
     new_accounts: dict[str, AccountRow] = field(default_factory=dict)
@@ -148,9 +149,15 @@ class Books:
             raise BooksBrokenError(f"table {table_id} was not loaded")
         return row
 
+    def add_sitting(self, row: SittingRow) -> None:
+        """Takes a sitting onto the books, unless it is there."""
+        if row.sitting not in self.sittings:
+            self.sittings[row.sitting] = row
+            self.sittings_at.setdefault(row.table_id, []).append(row)
+
     def locked_by(self, table_id: str, hand: int) -> list[SittingRow]:
         """The sittings dealt into an open hand, by seat."""
-        rows = [row for row in self.sittings.values() if row.table_id == table_id and row.locked_hand == hand]
+        rows = [row for row in self.sittings_at.get(table_id, ()) if row.locked_hand == hand]
         return sorted(rows, key=lambda row: (row.seat, row.sitting))
 
     def open_account(self, account: str, kind: AccountKind, owner: str, currency: str) -> None:
@@ -161,6 +168,16 @@ class Books:
         self.accounts[account] = row
         self.new_accounts[account] = row
         self.opened.append(account)
+
+    def mark_written(self) -> None:
+        """Forgets what is new or changed: the store has written it."""
+        for new in (self.new_players, self.new_accounts, self.new_hands, self.new_sittings):
+            new.clear()
+        for changed in (self.changed_accounts, self.changed_tables, self.changed_sittings, self.dropped_accounts):
+            changed.clear()
+        self.changed_hands.clear()
+        self.new_batches.clear()
+        self.new_transfers.clear()
 
     def drop_pot(self, account: str) -> None:
         """Takes a closed hand's pot off the books. It must be empty."""

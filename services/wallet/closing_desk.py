@@ -99,7 +99,7 @@ def proportional_shares(amount: int, weights: list[int]) -> list[int]:
 def table_ledger(books: Books, table: TableRow) -> c.TableLedger:
     """What the books know of a table whose open sittings are at hand."""
     last = books.hands.get((table.table_id, table.last_hand))
-    seated = [row for row in books.sittings.values() if row.table_id == table.table_id and row.open]
+    seated = [row for row in books.sittings_at.get(table.table_id, ()) if row.open]
     return c.TableLedger(
         epoch=table.epoch,
         last_hand=table.last_hand,

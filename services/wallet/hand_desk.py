@@ -174,9 +174,7 @@ def _require_new_hand(books: Books, table: TableRow, number: int) -> None:
 
 
 def _require_locked(books: Books, hand: HandRow, names: Iterable[str]) -> None:
-    dealt_in = {
-        row.sitting for row in books.sittings.values() if row.table_id == hand.table_id and row.locked_hand == hand.hand
-    }
+    dealt_in = {row.sitting for row in books.locked_by(hand.table_id, hand.hand)}
     _require_dealt_in(names, dealt_in)
 
 

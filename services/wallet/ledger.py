@@ -2,51 +2,37 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+import zlib
 from typing import Final, TypeVar, cast
 
 from sqlalchemy import Connection, insert, select, update
-from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from services.runtime import telemetry
 from services.runtime.clock import Clock
-from services.runtime.database import Database, DatabaseBusyError
+from services.runtime.database import Database
 from services.runtime.errors import Fault
 from services.wallet import checks, group, metrics, reads
 from services.wallet import commands as c
-from services.wallet.books import BooksBrokenError
-from services.wallet.chart import PlayerState
-from services.wallet.schema import ledger_state, player_changes, players
+from services.wallet.chart import SHARDS, PlayerState
+from services.wallet.commits import GroupCommitter
+from services.wallet.schema import player_changes, players
 
 GROUP_MAX: Final = 128
 QUEUE_MAX: Final = 4_096
-# Two processes that first write the same id at the same moment: the later one reads it on its next attempt.
-COLLISIONS_MAX: Final = 4
 
 TABLE_SERVICE: Final = "service/table"
 
 A = TypeVar("A", bound=c.Answer)
-
-_log = telemetry.logger("wallet.ledger")
-
-
-@dataclass(slots=True)
-class _Waiting:
-    key: str
-    command: c.Command
-    outcome: asyncio.Future[c.Answer]
 
 
 class Ledger:
     """Every chip of the house, in double entry, on one SQL database.
 
     `caller` is the namespace of batch ids (`person/alice`, `service/table`). Batches that wait while a commit is under
-    way share the next one: at most `group_max` of them, after waiting `group_wait_ms` for more; past `queue_max`
-    waiting ones a call fails with QUEUE_FULL. `shard` names the sub-account of rake and cashier that this process posts
-    to. All methods raise `Fault`; its reasons are those of the contract and of docs/ledger.md.
+    way share the next one: at most `group_max` of them, after waiting `group_wait_ms` for more. There are `lanes` such
+    lines side by side (one is right for SQLite, which has one writer); all batches of a table, or of a player's cash,
+    take the same one and are decided in the order of their coming. Past `queue_max` waiting batches in a lane a call
+    fails with QUEUE_FULL. `shard` names the first lane's sub-account of rake and cashier, the others follow it. All
+    methods raise `Fault`; its reasons are those of the contract and of docs/ledger.md.
     """
 
     def __init__(
@@ -54,6 +40,7 @@ class Ledger:
         db: Database,
         clock: Clock,
         *,
+        lanes: int = 1,
         group_max: int = GROUP_MAX,
         queue_max: int = QUEUE_MAX,
         group_wait_ms: int = 0,
@@ -62,18 +49,23 @@ class Ledger:
     ) -> None:
         self._db = db
         self._clock = clock
-        self._group_max = group_max
-        self._queue_max = queue_max
-        self._group_wait_seconds = group_wait_ms / 1000
-        self._shard = shard
-        self._failpoint = failpoint
-        self._waiting: deque[_Waiting] = deque()
-        self._committer: asyncio.Task[None] | None = None
+        self._lanes = [
+            GroupCommitter(
+                db,
+                clock,
+                group_max=group_max,
+                queue_max=queue_max,
+                wait_ms=group_wait_ms,
+                shard=(shard + lane) % SHARDS,
+                failpoint=failpoint,
+            )
+            for lane in range(lanes)
+        ]
 
     async def close(self) -> None:
         """Waits until every batch that was taken in is answered."""
-        if self._committer is not None:
-            await self._committer
+        for lane in self._lanes:
+            await lane.close()
 
     async def create_player(self, command: c.CreatePlayer, *, caller: str) -> c.Player:
         """Makes a profile."""
@@ -156,80 +148,9 @@ class Ledger:
 
     async def _submit(self, command: c.Command, caller: str, answer: type[A]) -> A:
         checks.check(command)
-        if len(self._waiting) >= self._queue_max:
-            metrics.REFUSALS.labels("QUEUE_FULL").inc()
-            raise Fault("QUEUE_FULL", f"{self._queue_max} batches are waiting")
-        waiting = _Waiting(group.batch_key(caller, command), command, asyncio.get_running_loop().create_future())
-        self._waiting.append(waiting)
-        if self._committer is None or self._committer.done():
-            self._committer = asyncio.create_task(self._commit_all())
-        return cast(A, await waiting.outcome)
-
-    async def _commit_all(self) -> None:
-        while self._waiting:
-            if self._group_wait_seconds and len(self._waiting) < self._group_max:
-                await self._clock.sleep(self._group_wait_seconds)
-            taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._group_max))]
-            # A caller that gave up while waiting withdraws its batch; nothing of it has run.
-            taken = [waiting for waiting in taken if not waiting.outcome.done()]
-            if taken:
-                await self._commit(taken)
-
-    async def _commit(self, taken: Sequence[_Waiting]) -> None:
-        asked = [(waiting.key, waiting.command) for waiting in taken]
-        try:
-            outcomes = await self._write(asked)
-        except (IntegrityError, BooksBrokenError) as error:
-            if len(taken) > 1:
-                # One of them spoils the others' commit: each goes alone.
-                for waiting in taken:
-                    await self._commit([waiting])
-                return
-            outcomes = [await self._give_up(asked[0][1], error)]
-        except (DBAPIError, DatabaseBusyError) as error:
-            _log.error("commit failed", batches=len(taken), error=str(error))
-            outcomes = [Fault("SERVICE_UNAVAILABLE", "the ledger could not be written") for _ in taken]
-        except asyncio.CancelledError:
-            for waiting in taken:
-                waiting.outcome.cancel()
-            raise
-        self._failpoint("committed")
-        metrics.GROUP_SIZE.observe(len(taken))
-        for waiting, outcome in zip(taken, outcomes, strict=True):
-            metrics.count(waiting.command, outcome)
-            if waiting.outcome.done():
-                continue
-            if isinstance(outcome, Fault):
-                waiting.outcome.set_exception(outcome)
-            else:
-                waiting.outcome.set_result(outcome)
-
-    async def _write(self, asked: Sequence[tuple[str, c.Command]]) -> list[c.Answer | Fault]:
-        for attempt in range(1, COLLISIONS_MAX + 1):
-            try:
-                return await self._db.write(
-                    group.decide_group, asked, self._shard, self._clock.now_ms(), self._failpoint
-                )
-            except IntegrityError:
-                if attempt == COLLISIONS_MAX:
-                    raise
-        raise BooksBrokenError("no attempt was made")
-
-    async def _give_up(self, command: c.Command, error: Exception) -> Fault:
-        """The books contradict themselves or their schema: no new hand until somebody has looked."""
-        metrics.BROKEN.inc()
-        _log.critical("the books are broken", command=type(command).__name__, error=str(error))
-        await self._db.write(close_ledger, f"{type(command).__name__}: {error}"[:500])
-        return Fault("INTERNAL", "the ledger stopped at a contradiction; it was recorded and nothing was moved")
-
-
-def close_ledger(conn: Connection, reason: str) -> None:
-    """Stops new hands until a clean audit; the first reason stays."""
-    conn.execute(
-        update(ledger_state)
-        .where(ledger_state.c.id == 1, ledger_state.c.closed_reason == "")
-        .values(closed_reason=reason)
-    )
+        subject = command.table if isinstance(command, c.TableCommand) else command.player
+        lane = self._lanes[zlib.crc32(subject.encode()) % len(self._lanes)]
+        return cast(A, await lane.submit(group.batch_key(caller, command), command))
 
 
 def _set_player_state(conn: Connection, command: c.SetPlayerState, caller: str, now_ms: int) -> c.Player:

@@ -146,5 +146,5 @@ def _not_found(name: str) -> Fault:
 
 
 def _add(books: Books, row: SittingRow) -> None:
-    books.sittings[row.sitting] = row
+    books.add_sitting(row)
     books.new_sittings[row.sitting] = row

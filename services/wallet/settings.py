@@ -14,7 +14,10 @@ class WalletSettings(ServiceSettings):
     wallet_group_max: int = Field(default=128, ge=1, le=1_000)
     wallet_queue_max: int = Field(default=4_096, ge=1, le=100_000)
     wallet_group_wait_ms: int = Field(default=0, ge=0, le=100)
-    # Which sub-account of the hot accounts this process posts to; give each replica its own.
+    # Lines of commits side by side on PostgreSQL; SQLite has one writer, and one line.
+    wallet_lanes: int = Field(default=2, ge=1, le=8)
+    # Which sub-account of the hot accounts this process's first lane posts to, the other lanes to those after it. Keep
+    # the replicas' apart, or they wait for each other.
     wallet_shard: int = Field(default=0, ge=0, le=15)
     # Sealing and checking what is new, and reading all of it.
     wallet_seal_interval_ms: int = Field(default=1_000, ge=10)

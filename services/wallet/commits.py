@@ -1,0 +1,146 @@
+"""Group commit: batches that wait while a commit is under way share the next one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Connection, update
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from services.runtime import telemetry
+from services.runtime.clock import Clock
+from services.runtime.database import Database, DatabaseBusyError
+from services.runtime.errors import Fault
+from services.wallet import commands as c
+from services.wallet import group, metrics
+from services.wallet.books import BooksBrokenError
+from services.wallet.schema import ledger_state
+
+# Two processes that first write the same id at the same moment: the later one reads it on its next attempt.
+COLLISIONS_MAX: Final = 4
+
+_log = telemetry.logger("wallet.commits")
+
+
+@dataclass(slots=True)
+class _Waiting:
+    key: str
+    command: c.Command
+    outcome: asyncio.Future[c.Answer]
+
+
+class GroupCommitter:
+    """One line of batches, committed in groups of at most `group_max`; each group waits `wait_ms` for company.
+
+    Past `queue_max` waiting batches a call fails with QUEUE_FULL. `shard` is the sub-account of the hot accounts that
+    this line posts to.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        clock: Clock,
+        *,
+        group_max: int,
+        queue_max: int,
+        wait_ms: int,
+        shard: int,
+        failpoint: group.Failpoint,
+    ) -> None:
+        self._db = db
+        self._clock = clock
+        self._group_max = group_max
+        self._queue_max = queue_max
+        self._wait_seconds = wait_ms / 1000
+        self._shard = shard
+        self._failpoint = failpoint
+        self._waiting: deque[_Waiting] = deque()
+        self._committing: asyncio.Task[None] | None = None
+
+    async def submit(self, key: str, command: c.Command) -> c.Answer:
+        """Takes a batch in and returns its answer after the commit, or raises its refusal."""
+        if len(self._waiting) >= self._queue_max:
+            metrics.REFUSALS.labels("QUEUE_FULL").inc()
+            raise Fault("QUEUE_FULL", f"{self._queue_max} batches are waiting")
+        waiting = _Waiting(key, command, asyncio.get_running_loop().create_future())
+        self._waiting.append(waiting)
+        if self._committing is None or self._committing.done():
+            self._committing = asyncio.create_task(self._commit_all())
+        return await waiting.outcome
+
+    async def close(self) -> None:
+        """Waits until every batch that was taken in is answered."""
+        if self._committing is not None:
+            await self._committing
+
+    async def _commit_all(self) -> None:
+        while self._waiting:
+            if self._wait_seconds and len(self._waiting) < self._group_max:
+                await self._clock.sleep(self._wait_seconds)
+            taken = [self._waiting.popleft() for _ in range(min(len(self._waiting), self._group_max))]
+            # A caller that gave up while waiting withdraws its batch; nothing of it has run.
+            taken = [waiting for waiting in taken if not waiting.outcome.done()]
+            if taken:
+                await self._commit(taken)
+
+    async def _commit(self, taken: Sequence[_Waiting]) -> None:
+        asked = [(waiting.key, waiting.command) for waiting in taken]
+        try:
+            outcomes = await self._write(asked)
+        except (IntegrityError, BooksBrokenError) as error:
+            if len(taken) > 1:
+                # One of them spoils the others' commit: each goes alone.
+                for waiting in taken:
+                    await self._commit([waiting])
+                return
+            outcomes = [await self._give_up(asked[0][1], error)]
+        except (DBAPIError, DatabaseBusyError) as error:
+            _log.error("commit failed", batches=len(taken), error=str(error))
+            outcomes = [Fault("SERVICE_UNAVAILABLE", "the ledger could not be written") for _ in taken]
+        except BaseException as error:
+            # Whoever waits must hear of a mistake in the program too, or waits for ever.
+            for waiting in taken:
+                if not waiting.outcome.done():
+                    waiting.outcome.set_exception(error)
+            raise
+        self._failpoint("committed")
+        metrics.GROUP_SIZE.observe(len(taken))
+        for waiting, outcome in zip(taken, outcomes, strict=True):
+            metrics.count(waiting.command, outcome)
+            if waiting.outcome.done():
+                continue
+            if isinstance(outcome, Fault):
+                waiting.outcome.set_exception(outcome)
+            else:
+                waiting.outcome.set_result(outcome)
+
+    async def _write(self, asked: Sequence[tuple[str, c.Command]]) -> list[c.Answer | Fault]:
+        for _ in range(COLLISIONS_MAX - 1):
+            try:
+                return await self._decide(asked)
+            except IntegrityError:
+                continue
+        return await self._decide(asked)
+
+    async def _decide(self, asked: Sequence[tuple[str, c.Command]]) -> list[c.Answer | Fault]:
+        return await self._db.write(group.decide_group, asked, self._shard, self._clock.now_ms(), self._failpoint)
+
+    async def _give_up(self, command: c.Command, error: Exception) -> Fault:
+        """The books contradict themselves or their schema: no new hand until somebody has looked."""
+        metrics.BROKEN.inc()
+        _log.critical("the books are broken", command=type(command).__name__, error=str(error))
+        await self._db.write(close_ledger, f"{type(command).__name__}: {error}"[:500])
+        return Fault("INTERNAL", "the ledger stopped at a contradiction; it was recorded and nothing was moved")
+
+
+def close_ledger(conn: Connection, reason: str) -> None:
+    """Stops new hands until a clean audit; the first reason stays."""
+    conn.execute(
+        update(ledger_state)
+        .where(ledger_state.c.id == 1, ledger_state.c.closed_reason == "")
+        .values(closed_reason=reason)
+    )

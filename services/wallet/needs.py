@@ -1,0 +1,101 @@
+"""Which rows a group of commands needs: said by name, before anything is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from services.wallet import chart
+from services.wallet import commands as c
+from services.wallet.books import Books
+
+# These end or read a hand, or list the table's stacks: they need every open sitting of their table.
+_WHOLE_TABLE: Final = c.AwardPot | c.VoidHand | c.RefundCarry | c.FenceTable
+_OF_A_HAND: Final = c.PostForced | c.CollectBets | c.AwardPot | c.VoidHand
+_OF_A_PLAYER: Final = c.CreatePlayer | c.Deposit | c.Withdraw | c.BuyIn
+
+
+def tables(wanted: Sequence[c.Command]) -> list[str]:
+    """The tables, by id."""
+    return sorted({command.table for command in wanted if isinstance(command, c.TableCommand)})
+
+
+def whole_tables(wanted: Sequence[c.Command]) -> list[str]:
+    """The tables of which every open sitting is needed, by id."""
+    return sorted({command.table for command in wanted if isinstance(command, _WHOLE_TABLE)})
+
+
+def hands(wanted: Sequence[c.Command], books: Books) -> set[tuple[str, int]]:
+    """The hands named, and the open and the last hand of each table."""
+    found = {(command.table, command.hand) for command in wanted if isinstance(command, _OF_A_HAND)}
+    for row in books.tables.values():
+        found |= {(row.table_id, hand) for hand in (row.open_hand, row.last_hand) if hand}
+    return found
+
+
+def sittings(wanted: Sequence[c.Command]) -> set[str]:
+    """The sittings named."""
+    return {name for command in wanted for name in sittings_named(command)}
+
+
+def sittings_named(command: c.Command) -> tuple[str, ...]:
+    """The sittings that one command names."""
+    match command:
+        case c.BuyIn() | c.TopUp() | c.CashOut():
+            return (command.sitting,)
+        case c.PostForced():
+            return (*command.dealt_in, *(line.sitting for line in command.postings))
+        case c.CollectBets():
+            return tuple(line.sitting for line in (*command.bets, *command.returned))
+        case c.AwardPot():
+            return tuple(line.sitting for line in command.wins)
+        case _:
+            return ()
+
+
+def players(wanted: Sequence[c.Command]) -> set[str]:
+    """The players named."""
+    return {command.player for command in wanted if isinstance(command, _OF_A_PLAYER)}
+
+
+def display_keys(wanted: Sequence[c.Command]) -> set[str]:
+    """The display names wanted, as they are compared."""
+    return {command.display_name.casefold() for command in wanted if isinstance(command, c.CreatePlayer)}
+
+
+def accounts(wanted: Sequence[c.Command], books: Books) -> set[str]:
+    """The accounts that may be read or posted to; sittings and tables must be at hand."""
+    names: set[str] = set()
+    for command in wanted:
+        match command:
+            case c.Deposit() | c.Withdraw():
+                names.add(chart.cash_account(command.player, command.currency))
+                names.add(chart.cashier_account(command.currency, books.shard))
+            case c.BuyIn():
+                names.add(chart.cash_account(command.player, command.currency))
+                names.add(chart.stack_account(command.sitting))
+            case c.TopUp() | c.CashOut():
+                row = books.sittings.get(command.sitting)
+                if row is not None:
+                    names.add(chart.cash_account(row.player, row.currency))
+                names.add(chart.stack_account(command.sitting))
+            case c.PostForced() | c.CollectBets():
+                names.update(chart.stack_account(sitting) for sitting in sittings_named(command))
+                names.add(chart.pot_account(command.table, command.hand))
+                names.add(chart.carry_account(command.table))
+            case c.AwardPot() | c.VoidHand() | c.RefundCarry() | c.FenceTable():
+                names |= _of_whole_table(books, command)
+    return names
+
+
+def _of_whole_table(books: Books, command: c.AwardPot | c.VoidHand | c.RefundCarry | c.FenceTable) -> set[str]:
+    table = books.at_table(command.table)
+    names = {chart.stack_account(row.sitting) for row in books.sittings_at.get(command.table, ())}
+    names.add(chart.carry_account(command.table))
+    if table.open_hand:
+        names.add(chart.pot_account(command.table, table.open_hand))
+    if isinstance(command, c.AwardPot | c.VoidHand):
+        names.add(chart.pot_account(command.table, command.hand))
+    if isinstance(command, c.AwardPot) and command.rake_minor and table.currency:
+        names.add(chart.rake_account(table.currency, books.shard))
+    return names
