@@ -1,7 +1,7 @@
 """Complete six-handed no-limit hands a second: this engine against pokerkit, in the same run on the same hands.
 
 Each hand is fresh (a new shuffle, new state), has both betting rounds and a draw, and asks for the legal actions before
-every action: here `legal` and `step` (`decide` and `evolve` in one); there the `can_*` checks, bounds and the operation.
+action: here `legal` and `step` (`decide` and `evolve` in one), there the `can_*` checks, bounds and operation.
 """
 
 from __future__ import annotations

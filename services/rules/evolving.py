@@ -26,11 +26,12 @@ from services.rules.events import (
     StageStarted,
     UncalledReturned,
 )
+from services.rules.refusals import StateBroken
 from services.rules.state import HandState, PotPaid, with_entry
 
 
 def evolve(state: HandState, event: AnyEvent) -> HandState:
-    """The state after `event`."""
+    """The state after `event`. Raises `StateBroken` for an event whose money contradicts the state's."""
     return _EVOLVERS[type(event)](state, event)
 
 
@@ -114,7 +115,9 @@ def _uncalled_returned(state: HandState, event: UncalledReturned) -> HandState:
     )
 
 
-def _bets_collected(state: HandState, _event: BetsCollected) -> HandState:
+def _bets_collected(state: HandState, event: BetsCollected) -> HandState:
+    if event.pot != state.pot:
+        raise StateBroken(f"the pot is {state.pot}, the bets collected make it {event.pot}")
     return replace(state, put=(0,) * len(state.seats), level=0, to_act=-1)
 
 
@@ -180,6 +183,9 @@ def _passed_out(state: HandState, event: PassedOut) -> HandState:
 
 
 def _hand_ended(state: HandState, event: HandEnded) -> HandState:
+    paid = state.carry_out if event.outcome == "passed_out" else sum([pot.amount for pot in state.pots])
+    if paid != state.pot or event.stacks != dict(zip(state.seats, state.stacks, strict=True)):
+        raise StateBroken(f"{paid} of a pot of {state.pot} are paid; stacks {event.stacks} against {state.stacks}")
     return replace(state, stage="finished", outcome=event.outcome, next_button=event.button, to_act=-1)
 
 

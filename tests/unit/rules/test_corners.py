@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from services.rules.commands import Act, Begin, DeliverDeal, DeliverExchange, DeliverLateCard, Discard, Show
 from services.rules.events import BetsCollected, ForcedBetPosted, HandShown, PotAwarded
 from services.rules.hand import awaits, decide, evolve, legal, start_hand
-from services.rules.refusals import CommandInvalid, Refusal
+from services.rules.refusals import CommandInvalid, Refusal, StateBroken
 from services.rules.rulebook import load_rulebook
 from tests.unit.rules.play import Table, same
 
@@ -428,6 +429,18 @@ def test_commands_out_of_place_are_invalid():
             decide(state, command)
     assert legal(state, None) == legal(state, 1)
     assert awaits(state).seats == (2, 3, 1)  # type: ignore[union-attr]
+
+
+def test_an_event_whose_money_contradicts_the_state_is_not_taken():
+    table = Table("house", same(1, 2, 3)).acts("S1 call", "S2 call")
+    *_, collected_bets, _ = decide(table.state, Act(3, "check"))
+    assert isinstance(collected_bets, BetsCollected)
+    with pytest.raises(StateBroken, match="the pot is 30"):
+        evolve(table.state, replace(collected_bets, pot=31))
+    walk = Table("house", same(1, 2, 3)).acts("S1 fold", "S2 fold")
+    ended = walk.hand.events[-1]
+    with pytest.raises(StateBroken, match="10 of a pot of 10"):
+        evolve(walk.state, replace(ended, stacks={1: 500, 2: 495, 3: 506}))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from services.cli.scenario import run_scenario
-from services.rules.options import OPTION_NAMES, RulebookInvalid
+from services.rules.options import OPTION_NAMES, RANGES, RulebookInvalid, fault_of
 from services.rules.rulebook import Rulebook, RulebookUnknown, list_rulebooks, load_rulebook
 
 LANGUAGE = {"american": "pl", "casadela": "pt", "clocked": "uk", "openers": "pl"}
@@ -231,6 +231,33 @@ def test_no_rule_depends_on_a_rulebook_s_name():
     for path in folder.glob("*.py"):
         text = path.read_text()
         assert not [name for name in names if f'"{name}"' in text], path.name
+
+
+@pytest.mark.parametrize(("option", "least", "most"), [(option, *bounds) for option, bounds in RANGES.items()])
+def test_numbers_are_taken_up_to_their_bounds_and_no_further(option: str, least: int, most: int):
+    assert fault_of(option, least) is None
+    assert fault_of(option, most) is None
+    assert str(fault_of(option, least - 1)) == (
+        f"{option}: {least - 1} is out of range; a whole number from {least} to {most}"
+    )
+    assert fault_of(option, most + 1) is not None
+
+
+def test_bounds_of_options():
+    assert RANGES["seats"] == (2, 9)
+    assert RANGES["max_draw"] == (0, 5)
+    assert RANGES["rake_basis_points"] == (0, 10_000)
+    assert RANGES["chip_unit"][0] == RANGES["min_buy_in"][0] == RANGES["action_clock_ms"][0] == 1
+    assert {option for option, (least, _) in RANGES.items() if least == 0} == {
+        *("ante", "small_blind", "big_blind", "small_bet", "big_bet", "spread_min", "spread_max"),
+        *("bets_per_round", "max_draw", "time_bank_ms", "time_bank_growth_ms", "rake_basis_points", "rake_cap"),
+    }
+
+
+def test_a_full_table_s_stacks_stay_within_64_bits():
+    most = (2**63 - 1) // (6 * 100)
+    assert load_rulebook("house").with_options({"big_blind": most - 1}).big_blind == most - 1
+    assert "max_buy_in" in faults("house", big_blind=most + 1)
 
 
 def test_every_option_is_a_field():
