@@ -47,8 +47,10 @@ $(DEV_SET): requirements-dev.lock $(RUN_SET)
 	@$(PIP_INSTALL) --require-hashes -r requirements-dev.lock
 	@touch $@
 
+# A make of its own for the code: what it depends on may have just been installed.
 .PHONY: dev
-dev: $(DEV_SET) $(CODE)
+dev: $(DEV_SET)
+	@$(MAKE) --no-print-directory proto
 
 .PHONY: proto
 proto: $(CODE) ## Generates the Python code of the protos into services/gen.

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import sys
 from pathlib import Path
 
 import grpc
@@ -59,3 +60,25 @@ def test_an_unlisted_reason_is_a_mistake():
 def test_a_refusal_crosses_processes():
     fault = pickle.loads(pickle.dumps(Fault("PLAYER_FROZEN", "alice is frozen", player="alice")))  # noqa: S301
     assert (fault.reason, fault.metadata) == ("PLAYER_FROZEN", {"player": "alice"})
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "errors.md"
+INTRODUCTION = """# Reasons
+
+Every refusal carries one of these as the reason of its `google.rpc.ErrorInfo` (domain `fivedraw`), with the facts as
+metadata. A message is the facts in words, a colon, and the advice below.
+"""
+
+
+def page() -> str:
+    lines = [INTRODUCTION, "| reason | status | what to do |", "|---|---|---|"]
+    lines += [f"| `{name}` | {reason.status.name} | {reason.advice} |" for name, reason in sorted(REASONS.items())]
+    return "\n".join(lines)
+
+
+def test_the_page_of_reasons_is_up_to_date():
+    assert PAGE.read_text() == page() + "\n", "run: python -m tests.unit.runtime.test_errors > docs/errors.md"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page() + "\n")

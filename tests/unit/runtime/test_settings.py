@@ -1,5 +1,7 @@
 """Settings: read once, all faults at once, no plaintext where others could listen, no secret in a message."""
 
+from pathlib import Path
+
 import pytest
 from pydantic import ValidationError
 
@@ -119,3 +121,8 @@ def test_settings_do_not_change():
 )
 def test_what_is_loopback(address, expected):
     assert is_loopback(address) is expected
+
+
+def test_every_setting_is_on_the_operators_page():
+    page = (Path(__file__).parents[3] / "docs" / "operators.md").read_text()
+    assert [name for name in ServiceSettings.model_fields if f"`{name.upper()}`" not in page] == []
