@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 from functools import partial
 
-from services.deck import grpc_api
+from services.deck import grpc_api, metrics
 from services.deck.decks import Decks
 from services.deck.settings import DeckSettings
 from services.runtime import server
@@ -32,6 +32,7 @@ async def main() -> None:
 
     async def on_start() -> None:
         await database.migrate("deck")
+        metrics.show(decks)
         decks.self_test()
         # After a change of keys this may take a while, and nobody needs to wait for it.
         rotation.append(asyncio.create_task(decks.rotate_keys(), name="deck-keys"))

@@ -9,6 +9,7 @@ import grpc
 from fivedraw.deck.v1 import deck_service_pb2 as pb
 from fivedraw.deck.v1 import deck_service_pb2_grpc as pb_grpc
 
+from services.deck import metrics
 from services.deck.decks import Decks
 from services.deck.shuffling import PlayerSeed
 from services.deck.values import HandKey, Proof, Reshuffled, ReshuffleRule, SeatCards
@@ -173,6 +174,7 @@ def _rule(rule: int) -> ReshuffleRule:
 def _reshuffle(reshuffled: Reshuffled | None) -> pb.Reshuffle | None:
     if reshuffled is None:
         return None
+    metrics.RESHUFFLES.inc()
     return pb.Reshuffle(
         number=reshuffled.number,
         root=reshuffled.root,

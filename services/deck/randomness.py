@@ -11,6 +11,7 @@ from services.deck.dealing import DECK_SIZE
 from services.deck.drbg import Entropy, Generator
 from services.deck.health import CheckedSource, Health, ShuffleTest
 from services.runtime.clock import Clock
+from services.runtime.errors import Fault
 
 SELF_TEST_SHUFFLES: Final = 2_600
 HAND_KEY_BYTES: Final = 32
@@ -40,6 +41,13 @@ class Randomness:
     def seed(self) -> bytes:
         """A hand's seed, from entropy read for it alone."""
         return self._draw(shuffling.SEED_BYTES)
+
+    def next_seed(self) -> bytes:
+        """The seed of a hand to come, or none where the source is in doubt: a deck can be closed all the same."""
+        try:
+            return self.seed()
+        except Fault:
+            return b""
 
     def hand_key(self) -> bytes:
         """The key under which one hand's state is sealed."""

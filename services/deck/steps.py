@@ -138,7 +138,7 @@ def _close(book: Book, randomness: Randomness, now_ms: int, request: CloseDeck) 
         if hand.stage is stage and table.last_hand == key.hand:
             return Closed(table.next_commitment)
         raise _closed(key, hand)
-    next_seed = randomness.seed() if randomness.health.is_sound else b""
+    next_seed = randomness.next_seed()
     commitment = seed_commitment(next_seed) if next_seed else b""
     answer = Closed(commitment)
     book.put_hand(_with_step(replace(hand, stage=stage, closed_ms=now_ms), request, answer))
@@ -156,7 +156,7 @@ def _fence(book: Book, randomness: Randomness, now_ms: int, request: FenceTable)
     voided = 0
     if hand is not None and hand.epoch < request.epoch:
         voided = hand.hand
-        next_seed = randomness.seed() if randomness.health.is_sound else b""
+        next_seed = randomness.next_seed()
         commitment = seed_commitment(next_seed) if next_seed else b""
         book.put_hand(replace(hand, stage=Stage.VOID, closed_ms=now_ms))
         table = replace(table, open_hand=0, next_commitment=commitment, next_seed=next_seed)
@@ -300,6 +300,7 @@ def _shuffler(hand: HandRecord, randomness: Randomness, shuffles: list[ShuffleSe
         shuffles.append(_commit(randomness, number, order))
         return order
 
+    randomness.health.require()
     _checked(dealing.check, _deck(hand))
     return shuffle
 
