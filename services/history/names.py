@@ -15,6 +15,7 @@ NAME_CHARACTERS_MAX: Final = 200
 
 _TABLE: Final = re.compile(r"tables/([a-z0-9-]{1,40})")
 _HAND: Final = re.compile(r"tables/([a-z0-9-]{1,40})/hands/([1-9][0-9]{0,17})")
+_HAND_BY_NUMBER: Final = re.compile(r"hands/([1-9][0-9]{0,18})")
 _PLAYER: Final = re.compile(r"players/([^/\s]{1,100})")
 _RULEBOOK: Final = re.compile(r"rulebooks/([a-z0-9_-]{1,40})")
 
@@ -63,8 +64,14 @@ def parse_rulebook(name: str, field: str = "rulebook") -> str:
     return _parsed(_RULEBOOK, name, field, "rulebooks/{rulebook}")
 
 
-def parse_hand(name: str, field: str = "name") -> HandKey:
-    """The hand that `tables/{table}/hands/{hand}` names. Raises `Fault` INVALID_REQUEST naming the field."""
+def parse_hand(name: str, field: str = "name") -> HandKey | int:
+    """The hand that `tables/{table}/hands/{hand}` names, or the number in `hands/{hand_id}`.
+
+    Raises `Fault` INVALID_REQUEST naming the field.
+    """
+    by_number = _HAND_BY_NUMBER.fullmatch(name)
+    if by_number is not None and int(by_number[1]) < 2**63:
+        return int(by_number[1])
     match = _HAND.fullmatch(name) if len(name) <= NAME_CHARACTERS_MAX else None
     if match is None:
         raise Fault("INVALID_REQUEST", f"{field}: not of the form tables/{{table}}/hands/{{hand}}", field=field)

@@ -28,6 +28,7 @@ from services.runtime.tasks import (
     WRITE_HAND,
     WRITE_QUEUE,
     send_now,
+    sent_ms_of,
 )
 
 T = TypeVar("T")
@@ -44,6 +45,13 @@ _WRITTEN: Final = telemetry.counter(
 _FAILED: Final = telemetry.counter("fivedraw_history_write_failures_total", "Writes that failed.", ("reason",))
 _SECONDS: Final = telemetry.histogram("fivedraw_history_write_seconds", "Seconds from a task's start to its end.")
 _DUE: Final = telemetry.gauge("fivedraw_history_unwritten_hands", "Hands due for longer than they should be.")
+_QUEUED: Final = telemetry.gauge("fivedraw_history_queue_tasks", "Tasks that wait in the broker.", ("queue",))
+_QUEUE_SECONDS: Final = telemetry.histogram(
+    "fivedraw_history_queue_seconds", "Seconds that a task waited before a worker took it."
+)
+_LOOKED: Final = telemetry.gauge(
+    "fivedraw_history_looked_timestamp_seconds", "When a worker was last told by the beat to look for due hands."
+)
 _RESENT: Final = telemetry.counter("fivedraw_history_resent_total", "Tasks sent again.")
 _DELETED: Final = telemetry.counter("fivedraw_history_deleted_total", "Hands deleted past their retention.")
 
@@ -104,9 +112,13 @@ class Pipeline:
         """Sends the tasks of hands that are due again; returns how many."""
         due = await self._writer.list_unwritten(self._settings.history_resend_after_seconds, UNWRITTEN_PAGE_MAX)
         _DUE.set(len(due))
-        if not due:
-            return 0
+        _LOOKED.set(self._clock.now_ms() / 1000)
         return await asyncio.to_thread(self._send_again, due)
+
+    def taken(self, sent_ms: int) -> None:
+        """Notes that a worker took a task that was sent at this time (0: not known)."""
+        if sent_ms:
+            _QUEUE_SECONDS.observe(max(0, self._clock.now_ms() - sent_ms) / 1000)
 
     async def delete_old_hands(self) -> int:
         """Deletes hands past their retention, in small transactions; returns how many."""
@@ -126,6 +138,7 @@ class Pipeline:
         with self._app.connection_for_write() as connection:
             # Not passive: a broker that lost its memory knows no queue, and that is when this is needed most.
             waiting = connection.default_channel.queue_declare(WRITE_QUEUE).message_count
+        _QUEUED.labels(WRITE_QUEUE).set(waiting)
         if waiting > QUEUE_BUSY_LENGTH:
             self._log.info("not sent again, the queue is long", waiting=waiting, due=len(due))
             return 0
@@ -141,7 +154,8 @@ class Pipeline:
 def add_tasks(app: Celery, pipeline: Pipeline, loop: LoopThread) -> None:
     """Registers the tasks with the application of a worker."""
 
-    def write_hand(table: str, epoch: int, hand: int) -> str:
+    def write_hand(task: Any, table: str, epoch: int, hand: int) -> str:
+        pipeline.taken(sent_ms_of(task.request))
         finished = FinishedHand(table, epoch, hand)
         return loop.run(lambda: pipeline.write_hand(finished), TASK_LIMIT_SECONDS[WRITE_QUEUE])
 
@@ -151,6 +165,6 @@ def add_tasks(app: Celery, pipeline: Pipeline, loop: LoopThread) -> None:
     def delete_old_hands() -> int:
         return loop.run(pipeline.delete_old_hands, TASK_LIMIT_SECONDS[EXPORTS_QUEUE])
 
-    app.task(name=WRITE_HAND)(write_hand)
+    app.task(name=WRITE_HAND, bind=True)(write_hand)
     app.task(name=RESEND_UNWRITTEN)(resend_unwritten)
     app.task(name=DELETE_OLD_HANDS)(delete_old_hands)

@@ -19,6 +19,7 @@ from sqlalchemy import ColumnElement, Connection
 
 from services.history.names import HandKey
 from services.history.schema import AUDIT_READS, HAND_PLAYERS, HAND_RECORDS, HANDS
+from services.history.store import StoredHand
 from services.runtime.errors import Fault
 
 PAGE_MAX: Final = 200
@@ -140,16 +141,7 @@ def _listed(row: Any) -> ListedHand:
     )
 
 
-class StoredRecord(NamedTuple):
-    """A hand's key, number, end and record's bytes."""
-
-    key: HandKey
-    hand_id: int
-    end_ms: int
-    record: bytes
-
-
-def read_records(conn: Connection, numbers: list[int]) -> dict[int, StoredRecord]:
+def read_records(conn: Connection, numbers: list[int]) -> dict[int, StoredHand]:
     """The records of at most `PAGE_MAX` hands by number; one that was deleted meanwhile is left out."""
     query = (
         sa.select(HANDS.c.table_id, HANDS.c.hand, HANDS.c.hand_id, HANDS.c.end_ms, HAND_RECORDS.c.record)
@@ -157,7 +149,7 @@ def read_records(conn: Connection, numbers: list[int]) -> dict[int, StoredRecord
         .where(HANDS.c.hand_id.in_(numbers[:PAGE_MAX]))
     )
     return {
-        row.hand_id: StoredRecord(HandKey(row.table_id, row.hand), row.hand_id, row.end_ms, bytes(row.record))
+        row.hand_id: StoredHand(HandKey(row.table_id, row.hand), row.hand_id, row.end_ms, bytes(row.record))
         for row in conn.execute(query)
     }
 

@@ -65,8 +65,7 @@ class HandReader:
 
     async def get_hand(self, caller: Identity, name: str, *, with_proof: bool = False) -> pb.Hand:
         """One hand as the caller may see it. Raises `Fault` INVALID_REQUEST, HAND_NOT_FOUND."""
-        key = parse_hand(name)
-        hand = await self._seen(caller, key, "GetHand")
+        hand = await self._seen(caller, name, "GetHand")
         if with_proof and not hand.incomplete:
             await self._prove(hand, open_seed="auditor" in caller.roles)
         return hand
@@ -76,10 +75,9 @@ class HandReader:
 
         Raises `Fault` INVALID_REQUEST, HAND_NOT_FOUND, FORMAT_CANNOT_EXPRESS, PERMISSION_DENIED, SEED_NOT_DUE.
         """
-        key = parse_hand(name)
         writer = _writer(form, WRITERS)
         _check_format_right(caller, form)
-        return writer(await self._seen(caller, key, f"ExportHand {pb.HandFormat.Name(form)}"))  # type: ignore[arg-type]
+        return writer(await self._seen(caller, name, f"ExportHand {pb.HandFormat.Name(form)}"))  # type: ignore[arg-type]
 
     async def list_hands(self, caller: Identity, request: pb.ListHandsRequest) -> pb.ListHandsResponse:
         """A page of hands, newest first. Raises `Fault` INVALID_REQUEST, PERMISSION_DENIED."""
@@ -117,8 +115,7 @@ class HandReader:
 
     async def replay_hand(self, caller: Identity, name: str) -> Replay:
         """The hand as the caller would have watched it. Raises `Fault` INVALID_REQUEST, HAND_NOT_FOUND."""
-        key = parse_hand(name)
-        return replay(await self._seen(caller, key, "ReplayHand"))
+        return replay(await self._seen(caller, name, "ReplayHand"))
 
     async def player_statistics(
         self, caller: Identity, request: pb.GetPlayerStatisticsRequest
@@ -158,12 +155,12 @@ class HandReader:
             next_page_token=queries.number_token(reads[-1].seq if len(reads) == size else 0),
         )
 
-    async def _seen(self, caller: Identity, key: HandKey, purpose: str) -> pb.Hand:
-        stored = await self._database.read(store.read_hand, key)
+    async def _seen(self, caller: Identity, name: str, purpose: str) -> pb.Hand:
+        stored = await self._database.read(store.read_hand, parse_hand(name))
         if stored is None:
-            raise Fault("HAND_NOT_FOUND", f"{key.name} is not in the history", hand=key.name)
-        viewer = await self._viewer(caller, key, stored.end_ms, purpose)
-        return view(key, stored.hand_id, decode(stored.record), viewer, self._sealer)
+            raise Fault("HAND_NOT_FOUND", f"{name} is not in the history", hand=name)
+        viewer = await self._viewer(caller, stored.key, stored.end_ms, purpose)
+        return view(stored.key, stored.hand_id, decode(stored.record), viewer, self._sealer)
 
     async def _viewer(self, caller: Identity, key: HandKey, end_ms: int, purpose: str) -> Viewer:
         if caller.is_service:

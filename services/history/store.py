@@ -32,8 +32,9 @@ class Written(Enum):
 
 
 class StoredHand(NamedTuple):
-    """A row's number and its record's bytes."""
+    """Which hand a row is, its number, its end and its record's bytes."""
 
+    key: HandKey
     hand_id: int
     end_ms: int
     record: bytes
@@ -66,16 +67,15 @@ def hand_is_whole(conn: Connection, key: HandKey) -> bool:
     return row is not None and not row.incomplete
 
 
-def read_hand(conn: Connection, key: HandKey) -> StoredHand | None:
-    """The stored hand, or None."""
-    row = conn.execute(_READ, {"of_table": key.table_id, "of_hand": key.hand}).one_or_none()
-    return None if row is None else StoredHand(row.hand_id, row.end_ms, bytes(row.record))
-
-
-def read_hand_by_id(conn: Connection, number: int) -> StoredHand | None:
-    """The stored hand with this number, or None."""
-    row = conn.execute(_READ_BY_ID, {"of_hand_id": number}).one_or_none()
-    return None if row is None else StoredHand(row.hand_id, row.end_ms, bytes(row.record))
+def read_hand(conn: Connection, which: HandKey | int) -> StoredHand | None:
+    """The stored hand of a table and number there, or with a number of its own; or None."""
+    if isinstance(which, int):
+        row = conn.execute(_READ_BY_ID, {"of_hand_id": which}).one_or_none()
+    else:
+        row = conn.execute(_READ, {"of_table": which.table_id, "of_hand": which.hand}).one_or_none()
+    if row is None:
+        return None
+    return StoredHand(HandKey(row.table_id, row.hand), row.hand_id, row.end_ms, bytes(row.record))
 
 
 def hands_written(conn: Connection, table_id: str, numbers: list[int]) -> set[int]:
@@ -120,9 +120,9 @@ def insert_audit_read(conn: Connection, reader: str, key: HandKey, purpose: str,
 _IS_THERE: Final = sa.select(HANDS.c.seq, HANDS.c.hand_id, HANDS.c.incomplete).where(
     HANDS.c.table_id == sa.bindparam("of_table"), HANDS.c.hand == sa.bindparam("of_hand")
 )
-_RECORD_OF: Final = sa.select(HANDS.c.hand_id, HANDS.c.end_ms, HAND_RECORDS.c.record).join_from(
-    HANDS, HAND_RECORDS, HANDS.c.seq == HAND_RECORDS.c.seq
-)
+_RECORD_OF: Final = sa.select(
+    HANDS.c.table_id, HANDS.c.hand, HANDS.c.hand_id, HANDS.c.end_ms, HAND_RECORDS.c.record
+).join_from(HANDS, HAND_RECORDS, HANDS.c.seq == HAND_RECORDS.c.seq)
 _READ: Final = _RECORD_OF.where(HANDS.c.table_id == sa.bindparam("of_table"), HANDS.c.hand == sa.bindparam("of_hand"))
 _READ_BY_ID: Final = _RECORD_OF.where(HANDS.c.hand_id == sa.bindparam("of_hand_id"))
 _WHOLE: Final = (

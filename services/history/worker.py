@@ -6,6 +6,7 @@ Its pool is threads, whose work goes to one event loop, so one process has one s
 from __future__ import annotations
 
 import logging
+import socket
 import sys
 from typing import Any, Final
 
@@ -73,7 +74,8 @@ def work(app: Celery, settings: HistorySettings, kind: str) -> int:
         without_mingle=True,
         without_heartbeat=True,
         loglevel=settings.log_level.upper(),
-        hostname=f"history-{kind}@%h",
+        hostname=f"history-{kind}@{socket.gethostname()}",
+        quiet=True,
     )
     try:
         worker.start()

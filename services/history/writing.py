@@ -18,10 +18,17 @@ from services.history.names import HandKey, parse_table
 from services.history.record import LogCutError, encode, record_of, record_of_ledger
 from services.history.store import Written
 from services.history.summary import Summary, summarise
+from services.runtime import telemetry
 from services.runtime.clock import Clock
 from services.runtime.database import Database
 
 UNWRITTEN_PAGE_MAX: Final = 1000
+# From well within the promise of ten seconds to far beyond it.
+LAG_BUCKETS_SECONDS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0)
+
+_LAG: Final = telemetry.histogram(
+    "fivedraw_history_lag_seconds", "Seconds from a hand's end to its row.", buckets=LAG_BUCKETS_SECONDS
+)
 
 
 class FinishedHand(NamedTuple):
@@ -100,6 +107,7 @@ class HandWriter:
             return Written.UNCHANGED
         record, summary = await self._judged(key, hand)
         written = await self._database.write(store.insert_hand, summary, encode(record), self._clock.now_ms())
+        _LAG.observe(max(0, self._clock.now_ms() - summary.end_ms) / 1000)
         await self._log.confirm(hand)
         return written
 

@@ -50,7 +50,7 @@ async def test_a_hand_is_written_once_and_the_first_stays(database) -> None:
     stored = await opened.read(store.read_hand, played.key)
     assert stored.record == encode(played.record)
     assert stored.hand_id == hand_id(played.key)
-    assert await opened.read(store.read_hand_by_id, stored.hand_id) == stored
+    assert await opened.read(store.read_hand, stored.hand_id) == stored
 
 
 async def test_many_workers_write_one_hand_once(database) -> None:
