@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from msgspec.structs import replace
 
 from services.deck.dealing import (
     DealingRefused,
@@ -250,3 +251,17 @@ def test_nine_seats_draw_as_they_like_and_no_rule_is_broken(seed: int):
         check(state)
     assert [reshuffle.number for reshuffle in reshuffles] == list(range(1, len(reshuffles) + 1))
     assert all(len(hand) == 5 for hand in state.hands.values())
+
+
+def test_a_second_reshuffle_for_the_late_card_after_own_discards_went_to_others():
+    seats = (2, 3, 4, 5, 6, 7, 8, 9, 1)
+    state = four_drawn(dealt(*seats), 2)
+    for seat in seats[1:]:
+        # Each takes five; the first reshuffle holds seat 2's discards, and later ones what others threw since.
+        state, _ = exchange(state, seat, state.hands[seat], 5, shuffler=keep)
+    while state.stub and not set(state.stub) <= set(state.discarded[2]):
+        state = replace(state, cursor=state.cursor + 1, aside=(*state.aside, state.stub[0]))
+    state, dealing = late_card(state, 2, burn=False, shuffler=keep)
+    assert dealing.reshuffles[-1].number >= 2
+    assert dealing.cards[0].card not in state.discarded[2]
+    check(state)
