@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from services.deck import metrics
 from services.deck.dealing import DECK_SIZE
 from services.deck.drbg import Entropy
 from services.runtime.errors import Fault
@@ -121,6 +122,7 @@ class ShuffleTest:
         expected = self._window / DECK_SIZE
         total = sum((count - expected) ** 2 for count in self._counts) / expected
         self.last_statistic = total * (DECK_SIZE - 1) / DECK_SIZE
+        metrics.CHI_SQUARE.set(self.last_statistic)
         self.windows += 1
         self._counts = [0] * (DECK_SIZE * DECK_SIZE)
         self._in_window = 0

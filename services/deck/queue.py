@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
-from services.deck import steps
+from services.deck import metrics, steps
 from services.deck.randomness import Randomness
 from services.deck.requests import DrawLots, FenceTable, Request
 from services.deck.sealed import HandSealer
@@ -85,6 +85,7 @@ class StepQueue:
             else:
                 _fail(group[0].future, error)
             return
+        _count([each.request for each in group], outcomes)
         for each, outcome in zip(group, outcomes, strict=True):
             if not each.future.done():
                 each.future.set_result(outcome)
@@ -100,6 +101,7 @@ class StepQueue:
                 _fail(waiting.future, error)
                 return
             else:
+                _count([waiting.request], [outcome])
                 if not waiting.future.done():
                     waiting.future.set_result(outcome)
                 return
@@ -119,6 +121,13 @@ class StepQueue:
                 outcomes.append(fault)
         book.flush()
         return outcomes
+
+
+def _count(requests: list[Request], outcomes: list[Outcome]) -> None:
+    metrics.STEPS_TOGETHER.observe(len(requests))
+    for request, outcome in zip(requests, outcomes, strict=True):
+        said = outcome.reason if isinstance(outcome, Fault) else "taken"
+        metrics.STEPS.labels(type(request).__name__, said).inc()
 
 
 def _fail(future: asyncio.Future[Outcome], error: BaseException) -> None:
