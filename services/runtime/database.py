@@ -9,12 +9,13 @@ a function may be run again after a conflict or a failed commit, so it touches n
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import queue
 import random
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +25,7 @@ from sqlalchemy import Connection, Engine, StaticPool, create_engine, event, mak
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from services.runtime import migrations
+from services.runtime import migrations, telemetry
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -41,6 +42,14 @@ CONNECT_TIMEOUT_SECONDS: Final = 5
 
 # PostgreSQL: serialization_failure, deadlock_detected, lock_not_available.
 _RETRIED_SQLSTATES: Final = frozenset({"40001", "40P01", "55P03"})
+
+
+_SECONDS: Final = telemetry.histogram(
+    "fivedraw_database_seconds", "Seconds from asking for a transaction to its durable end, by kind.", ("kind",)
+)
+_FAULTS: Final = telemetry.counter(
+    "fivedraw_database_faults_total", "Transactions that the database did not carry out, by kind.", ("kind",)
+)
 
 
 class DatabaseBusyError(RuntimeError):
@@ -112,12 +121,13 @@ class Database:
 
         if self._inline:
             return self._transact(self._write_engine, run)
-        if not self.is_sqlite:
-            return await self._on_pool(self._write_engine, run)
-        if self._writer is None:
-            self._writer = _WriterThread(self._write_engine)
-        result: T = await asyncio.wrap_future(self._writer.submit(run))
-        return result
+        with _measured("write"):
+            if not self.is_sqlite:
+                return await self._on_pool(self._write_engine, run)
+            if self._writer is None:
+                self._writer = _WriterThread(self._write_engine)
+            result: T = await asyncio.wrap_future(self._writer.submit(run))
+            return result
 
     async def read(self, fn: Callable[Concatenate[Connection, P], T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Runs `fn(conn, ...)` in a read-only transaction on one snapshot and returns its result."""
@@ -130,7 +140,8 @@ class Database:
         if self._read_engine is self._write_engine:
             # An SQLite database in memory has one connection, and one thread that may use it.
             return await self.write(run)
-        return await self._on_pool(self._read_engine, run)
+        with _measured("read"):
+            return await self._on_pool(self._read_engine, run)
 
     async def migrate(self, service: str) -> None:
         """Brings the service's tables to the newest revision and checks it; concurrent starts wait for each other."""
@@ -256,6 +267,19 @@ class _WriterThread:
                     savepoint.commit()
                     outcomes.append((result, None))
         return outcomes
+
+
+@contextlib.contextmanager
+def _measured(kind: str) -> Iterator[None]:
+    """Times a transaction. A refusal raised by its function is an answer; only the database's own failures count."""
+    started = time.monotonic()
+    try:
+        yield
+    except (DBAPIError, DatabaseBusyError):
+        _FAULTS.labels(kind).inc()
+        raise
+    finally:
+        _SECONDS.labels(kind).observe(time.monotonic() - started)
 
 
 def _fail(group: list[_Write], error: BaseException) -> None:

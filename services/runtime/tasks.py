@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from typing import Any, Final, NamedTuple, Protocol
 
 from celery import Celery
@@ -43,6 +44,9 @@ RESTORE_INTERVAL_SECONDS: Final = 5
 SENDS_WAITING_MAX: Final = 10_000
 BROKER_TIMEOUT_SECONDS: Final = 2.0
 CLOSE_SECONDS: Final = 5.0
+
+# The header that tells when a task was sent, by the sender's clock.
+SENT_HEADER: Final = "fivedraw_sent_ms"
 
 _SENT: Final = telemetry.counter("fivedraw_tasks_sent_total", "Tasks by what became of them.", ("task", "outcome"))
 
@@ -135,7 +139,14 @@ def send_now(app: Celery, name: str, args: tuple[Any, ...] = (), *, expires_seco
         ignore_result=True,
         retry=False,
         expires=expires_seconds,
+        headers={SENT_HEADER: time.time_ns() // 1_000_000},
     )
+
+
+def sent_ms_of(request: Any) -> int:
+    """When the task of a worker's request was sent, in milliseconds since the Unix epoch; 0 if it does not say."""
+    sent = request.get(SENT_HEADER) or (request.get("headers") or {}).get(SENT_HEADER)
+    return sent if isinstance(sent, int) else 0
 
 
 def make_app(broker_url: str, *, consumes: str = WRITE_QUEUE) -> Celery:

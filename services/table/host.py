@@ -149,7 +149,7 @@ class Host:
         async with self._lock:
             for _ in range(RACES_MAX):
                 state = await self._loaded()
-                draft = Draft(state, self._now_ms(), self._deadline_ms)
+                draft = Draft(state, self.now_ms(), self._deadline_ms)
                 try:
                     is_due = step(draft)
                 except Fault:
@@ -185,7 +185,7 @@ class Host:
         A clock whose time fell into an outage is given once more: nobody loses a hand because the house was away.
         """
         state, deadline_ms = await self.view_state()
-        now_ms = self._now_ms()
+        now_ms = self.now_ms()
         if state.effects:
             self.kick()
         elif deadline_ms and deadline_ms <= now_ms:
@@ -277,7 +277,7 @@ class Host:
             raise Fault("TABLE_BUSY", f"tables/{self.table_id} could not be rebuilt {REBUILDS_IN_A_ROW_MAX} times")
         # Until a rebuild is committed, whoever loads the table has to find out again that one is due.
         self._state, self._checked = None, False
-        draft = await rebuild.rebuild(self._parts, self.table_id, stale, reason, self._now_ms())
+        draft = await rebuild.rebuild(self._parts, self.table_id, stale, reason, self.now_ms())
         if not await self._commit(draft):
             metrics.RACES_LOST.inc()
             self._seen = Version()
@@ -301,7 +301,7 @@ class Host:
         commit = Commit(self._at, following, blob, state.sequence, batch, draft.deadline)
         try:
             if state.effects:
-                await self._parts.store.enter_due(self.table_id, self._now_ms() + EFFECT_DUE_MS)
+                await self._parts.store.enter_due(self.table_id, self.now_ms() + EFFECT_DUE_MS)
             committed = await self._parts.store.commit(self.table_id, commit)
         except StoreUnavailableError as error:
             # Whether it was written is not known; the next load will tell.
@@ -356,7 +356,7 @@ class Host:
     def _aad(self) -> bytes:
         return f"state|tables/{self.table_id}".encode()
 
-    def _now_ms(self) -> int:
+    def now_ms(self) -> int:
         """The store's time by this process's clock and the last answer seen."""
         if not self._offset_ms:
             return self._parts.clock.now_ms()
@@ -418,7 +418,9 @@ class Host:
             await self.run(lambda draft: _finish(draft, state.epoch, effect, _stop_broken_hand))
         self._rebuilds = 0
         if isinstance(effect, SettleHand):
-            _count_hand(state)
+            _count_hand(state, effect)
+        elif isinstance(effect, UndoHand):
+            metrics.HANDS.labels(state.rulebook.name, "void").inc()
 
     def _change_for(self, state: TableState, effect: AnyEffect, fault: Fault) -> Change:
         """What follows from a refusal; raises it again where the effect is worth another try."""
@@ -492,7 +494,10 @@ def _revive(draft: Draft) -> bool:
     return (draft.state.sequence, draft.state.clock, draft.state.effects) != before
 
 
-def _count_hand(state: TableState) -> None:
+def _count_hand(state: TableState, settled: SettleHand) -> None:
     hand = state.hand
     if hand is not None and hand.engine is not None and hand.engine.outcome is not None:
         metrics.HANDS.labels(state.rulebook.name, hand.engine.outcome).inc()
+        pot = sum(win.amount for win in settled.wins) + settled.rake + settled.carry_out
+        metrics.POTS.labels(state.rulebook.name, state.currency).inc(pot)
+        metrics.RAKE.labels(state.rulebook.name, state.currency).inc(settled.rake)

@@ -11,6 +11,7 @@ from services.rules.rulebook import Rulebook, list_rulebooks
 from services.runtime import telemetry
 from services.runtime.errors import Fault
 from services.table import metrics
+from services.table.census import Census
 from services.table.host import Host, Parts
 from services.table.store import Due, Outage, StoreUnavailableError, TableStore
 
@@ -23,6 +24,7 @@ BEAT_SECONDS: Final = 1.0
 OUTAGE_MS: Final = 3_000
 SCAN_SECONDS: Final = 30.0
 SCAN_PAGE: Final = 200
+UNWRITTEN_SECONDS: Final = 2.0
 RESUBSCRIBE_SECONDS: Final = 0.5
 RESUBSCRIBE_MAX_SECONDS: Final = 5.0
 
@@ -38,6 +40,7 @@ class House:
         self._tasks: list[asyncio.Task[None]] = []
         self._sweeps = asyncio.Semaphore(SWEEPS_AT_ONCE)
         self._outage = Outage()
+        self._census = Census(parts.clock)
         self._log = telemetry.logger("table.house")
 
     @property
@@ -92,6 +95,7 @@ class House:
             asyncio.create_task(self._repeat(self._sweep, SWEEP_SECONDS), name="sweep"),
             asyncio.create_task(self._repeat(self._beat, BEAT_SECONDS), name="heartbeat"),
             asyncio.create_task(self._repeat(self._scan, SCAN_SECONDS), name="scan"),
+            asyncio.create_task(self._repeat(self._look_at_histories, UNWRITTEN_SECONDS), name="histories"),
         ]
 
     async def stop(self) -> None:
@@ -111,6 +115,11 @@ class House:
                 metrics.SWEEPS_FAILED.inc()
                 await self.parts.clock.sleep(BEAT_SECONDS)
             await self.parts.clock.sleep(seconds)
+
+    async def _look_at_histories(self) -> None:
+        waiting, oldest_ms = await self.store.unwritten()
+        metrics.UNWRITTEN.set(waiting)
+        metrics.UNWRITTEN_SECONDS.set(oldest_ms / 1000)
 
     async def _beat(self) -> None:
         self._outage = await self.store.beat(OUTAGE_MS)
@@ -141,12 +150,15 @@ class House:
             for record in page:
                 await self._scan_one(record.table_id, record.epoch)
             if len(page) < SCAN_PAGE:
+                self._census.show()
                 return
             after = page[-1].table_id
 
     async def _scan_one(self, table_id: str, epoch: int) -> None:
         stored = await self.store.load(table_id)
         host = await self.host(table_id)
+        state, _ = await host.view_state(fresh=False)
+        self._census.take(state)
         if stored is None or stored.at.epoch != epoch:
             await host.check()
         elif stored.deadline_ms:

@@ -176,6 +176,12 @@ class MemoryStore:
         waiting = sorted((at, key) for key, (_, at) in self._kept.unwritten.items() if at <= before)[:limit]
         return [self._kept.unwritten[key][0] for _, key in waiting]
 
+    async def unwritten(self) -> tuple[int, int]:
+        """See `TableStore`."""
+        now_ms = self._clock.now_ms()
+        oldest = min((at for _, at in self._kept.unwritten.values()), default=now_ms)
+        return len(self._kept.unwritten), now_ms - oldest
+
     async def beat(self, gap_max_ms: int) -> Outage:
         """See `TableStore`."""
         now_ms = self._clock.now_ms()

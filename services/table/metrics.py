@@ -39,3 +39,26 @@ DRIVERS_FAILED: Final = telemetry.counter(
     "fivedraw_table_drivers_failed_total", "Times that carrying out effects ended by a mistake of the house."
 )
 SWEEPS_FAILED: Final = telemetry.counter("fivedraw_table_sweeps_failed_total", "Sweeps that could not be done.")
+EVENT_LAG_SECONDS: Final = telemetry.histogram(
+    "fivedraw_table_event_lag_seconds", "Seconds from an event's commit to its going out to a watcher."
+)
+STORE_SECONDS: Final = telemetry.histogram(
+    "fivedraw_table_store_seconds", "Seconds that Redis took, by call.", ("call",)
+)
+STORE_FAULTS: Final = telemetry.counter("fivedraw_table_store_faults_total", "Calls of Redis that were not answered.")
+POTS: Final = telemetry.counter(
+    "fivedraw_table_pots_minor_total", "Chips in the pots of settled hands.", ("rulebook", "currency")
+)
+RAKE: Final = telemetry.counter("fivedraw_table_rake_minor_total", "Rake of settled hands.", ("rulebook", "currency"))
+# What follows is told of the whole house by each process, so it is for `max`, never for `sum`.
+TABLES_OPEN: Final = telemetry.gauge(
+    "fivedraw_table_tables", "Tables that are not closed, by rulebook and state.", ("rulebook", "state")
+)
+SEATED: Final = telemetry.gauge("fivedraw_table_seated_players", "Seats taken, by rulebook.", ("rulebook",))
+STILL_SECONDS: Final = telemetry.gauge(
+    "fivedraw_table_oldest_still_hand_seconds", "Seconds since the stillest unpaused hand moved."
+)
+UNWRITTEN: Final = telemetry.gauge("fivedraw_table_unwritten_hands", "Finished hands whose history is not confirmed.")
+UNWRITTEN_SECONDS: Final = telemetry.gauge(
+    "fivedraw_table_oldest_unwritten_seconds", "For how long the oldest of them waits."
+)

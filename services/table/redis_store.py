@@ -15,7 +15,7 @@ from typing import Final
 
 from redis.asyncio import Redis
 
-from services.table import bus, scripts
+from services.table import bus, metrics, scripts
 from services.table.bus import Batch
 from services.table.store import Commit, Committed, Due, Outage, Stored, Unwritten, Version
 from services.table.subscriptions import Subscriptions, reached
@@ -48,7 +48,8 @@ class RedisStore:
         async with self._redis.pipeline(transaction=False) as pipe:
             pipe.hmget(self._key(table_id, "state"), fields)
             pipe.time()
-            values, (seconds, micros) = await reached(pipe.execute())
+            with metrics.STORE_SECONDS.labels("load").time():
+                values, (seconds, micros) = await reached(pipe.execute())
         if values[0] is None:
             return None
         at = Version(int(values[0]), int(values[1]), values[2].decode())
@@ -62,25 +63,24 @@ class RedisStore:
         batch = bus.dump(commit.batch) if commit.batch is not None else b""
         first = commit.batch.first if commit.batch is not None else 0
         expected, following = commit.expected, commit.following
-        answer = await reached(
-            self._commit(
-                keys=[self._key(table_id, "state"), self._key(table_id, "log")],
-                args=[
-                    expected.epoch,
-                    expected.version,
-                    expected.commit,
-                    following.epoch,
-                    following.version,
-                    following.commit,
-                    commit.blob,
-                    commit.sequence,
-                    commit.deadline,
-                    first,
-                    batch,
-                    self._key(table_id, "events"),
-                ],
+        args: list[bytes | str | int | float] = [
+            expected.epoch,
+            expected.version,
+            expected.commit,
+            following.epoch,
+            following.version,
+            following.commit,
+            commit.blob,
+            commit.sequence,
+            commit.deadline,
+            first,
+            batch,
+            self._key(table_id, "events"),
+        ]
+        with metrics.STORE_SECONDS.labels("commit").time():
+            answer = await reached(
+                self._commit(keys=[self._key(table_id, "state"), self._key(table_id, "log")], args=args)
             )
-        )
         if not answer[0]:
             return None
         self._saw_time(int(answer[1]))
@@ -213,6 +213,19 @@ class RedisStore:
             table_id, epoch, hand = member.decode().split("|")
             hands.append(Unwritten(table_id, int(epoch), int(hand)))
         return hands
+
+    async def unwritten(self) -> tuple[int, int]:
+        """See `TableStore`."""
+        waiting, now_ms = 0, await self.now_ms()
+        oldest_ms = now_ms
+        for shard in range(SHARDS):
+            async with self._redis.pipeline(transaction=False) as pipe:
+                pipe.zcard(self._unwritten_key(shard))
+                pipe.zrange(self._unwritten_key(shard), 0, 0, withscores=True)
+                count, first = await reached(pipe.execute())
+            waiting += count
+            oldest_ms = min([oldest_ms, *(int(score) for _, score in first)])
+        return waiting, now_ms - oldest_ms
 
     async def beat(self, gap_max_ms: int) -> Outage:
         """See `TableStore`."""

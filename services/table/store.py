@@ -138,6 +138,10 @@ class TableStore(Protocol):
         """Hands whose history is due for at least that long, oldest first."""
         ...
 
+    async def unwritten(self) -> tuple[int, int]:
+        """How many hands' histories are due, and for how many milliseconds the oldest is."""
+        ...
+
     async def beat(self, gap_max_ms: int) -> Outage:
         """Leaves a sweep's heartbeat; the answer is the last time the house went without one for longer than that."""
         ...

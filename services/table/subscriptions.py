@@ -11,7 +11,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from services.table import bus
+from services.table import bus, metrics
 from services.table.bus import Batch
 from services.table.store import StoreUnavailableError
 
@@ -93,7 +93,9 @@ async def reached(answer: Awaitable[Any] | Any) -> Any:
     try:
         return await answer
     except (RedisConnectionError, RedisTimeoutError, OSError, TimeoutError) as error:
+        metrics.STORE_FAULTS.inc()
         raise StoreUnavailableError(str(error)) from error
     except RedisError as error:
         # LOADING, READONLY, OOM and the like: the server answers, but not with what was asked.
+        metrics.STORE_FAULTS.inc()
         raise StoreUnavailableError(f"{type(error).__name__}: {error}") from error

@@ -84,6 +84,8 @@ class Viewing:
             async for response in self._caught_up():
                 yield response
         else:
+            # Only what is told as it happens: what a gap or an absence made late says nothing of the house's speed.
+            metrics.EVENT_LAG_SECONDS.observe(max(0, self._host.now_ms() - batch.at_ms) / 1000)
             yield self._told(batch)
         if watcher.overflowed and watcher.queue.empty():
             facts = {"resume_after": str(self._last), "epoch": str(self._epoch)}
