@@ -95,7 +95,7 @@ def _take_action(draft: Draft, asked: asks.TakeAction) -> None:
             sequence = play.cut_deck(draft, asked.cut, seat.number)
         else:
             sequence = _ruled(draft, hand, _command(seat.number, asked), asked.turn)
-    told = table_service_pb2.SubmitActionResponse(sequence=sequence)
+    told = table_service_pb2.SubmitActionResponse(sequence=sequence, epoch=state.epoch)
     draft.answer(asked.request, told)
 
 

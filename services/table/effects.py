@@ -39,7 +39,12 @@ APART: Final = frozenset(
         "STEP_CONFLICT",
         "CARRY_MISMATCH",
         "STACK_LOCKED",
+        "STEP_OUT_OF_ORDER",
+        "SITTING_NOT_FOUND",
+        "SITTING_CLOSED",
+        "SITTING_EXISTS",
         "NOT_SHUFFLED",
+        "NOT_DEALT",
         "ALREADY_SHUFFLED",
         "ALREADY_DEALT",
         "ALREADY_DREW",
@@ -100,8 +105,9 @@ class Effects:
         try:
             return await self._by_kind[type(effect)](state, effect)
         except Fault as fault:
-            unknown_sitting = fault.reason == "SITTING_NOT_FOUND"
-            if fault.reason in APART or unknown_sitting:
+            # A stack that cannot pay the blinds that the rules took from it is another one than the ledger's.
+            is_short = fault.reason == "INSUFFICIENT_FUNDS" and isinstance(effect, effects.HAND_EFFECTS)
+            if fault.reason in APART or is_short:
                 raise TableBehindError(str(fault)) from fault
             raise
 

@@ -148,10 +148,8 @@ class TableApi(rpc.TableServiceServicer):
         if request.resume_after < 0 or request.epoch < 0:
             raise requests.invalid("resume_after", "must be a sequence that was told, or 0")
         host = await self._house.host(requests.table_id(request.table))
-        viewing = Viewing(host, self._house.store, self._sealer, player)
-        stream = viewing.stream(request.resume_after, request.epoch)
-        self._house.listen(host)
-        return stream
+        viewing = Viewing(host, self._house.store, self._sealer, player, self._house.listen)
+        return viewing.stream(request.resume_after, request.epoch)
 
     async def PauseTable(self, request: pb.PauseTableRequest, context: Context) -> pb.PauseTableResponse:
         """Stops the clocks."""

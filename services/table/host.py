@@ -400,10 +400,10 @@ class Host:
         except TableBehindError as error:
             metrics.EFFECT_FAULTS.labels(kind, "APART").inc()
             async with self._lock:
-                if self._state is None:
-                    await self._loaded()
-                current = self._state
-                if current is not None and current.epoch == state.epoch:
+                # Another process may have done this effect and gone on: then it is this cache that was behind.
+                self._is_stale = True
+                current = await self._loaded()
+                if _is_next(current, state.epoch, effect):
                     await self._rebuild(str(error), current)
             return
         except Fault as fault:
@@ -447,10 +447,14 @@ class Host:
         raise fault
 
 
+def _is_next(state: TableState, epoch: int, effect: AnyEffect) -> bool:
+    """Whether this effect is still the first one to be done."""
+    return state.epoch == epoch and bool(state.effects) and state.effects[0].number == effect.number
+
+
 def _finish(draft: Draft, epoch: int, effect: AnyEffect, change: Change) -> bool:
     """Takes an effect off the list and makes its change, unless somebody has done so already."""
-    state = draft.state
-    if state.epoch != epoch or not state.effects or state.effects[0].number != effect.number:
+    if not _is_next(draft.state, epoch, effect):
         return False
     draft.finish_effect()
     change(draft)
@@ -472,7 +476,8 @@ def _refuse(draft: Draft, effect: TopUp, fault: Fault) -> None:
 
 def _refuse_deal(draft: Draft, effect: DealHand, fault: Fault) -> None:
     """Who may not play (frozen, or short of chips that the ledger does not have) sits out; the hand is undone."""
-    named = {fault.metadata.get("sitting", ""), fault.metadata.get("player", "")}
+    # The ledger names a player by the last part of the resource name.
+    named = {fault.metadata.get("sitting", ""), f"players/{fault.metadata.get('player', '')}"}
     for seat in list(draft.state.seats.values()):
         if seat.sitting in effect.dealt_in and named & {seat.sitting, seat.player}:
             seating.sit_out(draft, seat.number, "refused_by_ledger")

@@ -81,7 +81,8 @@ class House:
                                 host.on_published(batch)
                             pause = RESUBSCRIBE_SECONDS
                             if host.fanout.is_empty:
-                                return
+                                # Looked at again after the unsubscription: somebody may have come meanwhile.
+                                break
                 except StoreUnavailableError:
                     # Watchers notice by their heartbeats what is missed meanwhile.
                     await self.parts.clock.sleep(pause)
@@ -140,6 +141,12 @@ class House:
                     metrics.SWEEPS_FAILED.inc()
                     return
                 next_ms = 0
+            except StoreUnavailableError:
+                raise
+            except Exception as error:  # noqa: BLE001 - one broken table must not end the clocks of all others
+                metrics.SWEEPS_FAILED.inc()
+                self._log.error("table cannot be swept", table=due.table_id, **telemetry.where(error))
+                return
             await self.store.settle_due(due, HOLD_MS, next_ms)
 
     async def _scan(self) -> None:
@@ -148,7 +155,11 @@ class House:
         while True:
             page = await self.parts.registry.list_tables(after, SCAN_PAGE)
             for record in page:
-                await self._scan_one(record.table_id, record.epoch)
+                try:
+                    await self._scan_one(record.table_id, record.epoch)
+                except Fault:
+                    # Its peers are away, or it is being rebuilt elsewhere: its turn comes again with the next scan.
+                    metrics.SWEEPS_FAILED.inc()
             if len(page) < SCAN_PAGE:
                 self._census.show()
                 return

@@ -23,8 +23,10 @@ class PlayStream:
     def __init__(self, act: Act, view: View) -> None:
         self._act = act
         self._view = view
-        self._out: asyncio.Queue[pb.PlayResponse | Fault | None] = asyncio.Queue(OUT_QUEUE_MAX)
-        self._accepted: dict[int, str] = {}
+        self._out: asyncio.Queue[pb.PlayResponse | Exception | None] = asyncio.Queue(OUT_QUEUE_MAX)
+        # Accepted actions whose events are still on the way to the client, by sequence.
+        self._accepted: dict[int, pb.ActionAccepted] = {}
+        self._epoch = 0
         self._sent = 0
 
     async def run(self, incoming: AsyncIterator[pb.PlayRequest]) -> AsyncIterator[pb.PlayResponse]:
@@ -42,10 +44,13 @@ class PlayStream:
             while True:
                 item = await self._out.get()
                 if item is None:
+                    for accepted in self._accepted.values():
+                        yield pb.PlayResponse(accepted=accepted)
                     return
-                if isinstance(item, Fault):
+                if isinstance(item, Exception):
                     raise item
-                yield self._merged(item)
+                for response in self._merged(item):
+                    yield response
         finally:
             for task in tasks:
                 task.cancel()
@@ -55,16 +60,20 @@ class PlayStream:
         try:
             async for update in stream:
                 await self._out.put(pb.PlayResponse(update=update))
-        except Fault as fault:
-            await self._out.put(fault)
+        except Exception as error:
+            await self._out.put(error)
+            raise
 
     async def _read(self, incoming: AsyncIterator[pb.PlayRequest], table: str) -> None:
-        async for message in incoming:
-            if message.WhichOneof("message") != "action":
-                await self._out.put(requests.invalid("message", "only actions may follow the first message"))
-                return
-            await self._take(message.action, table)
-        await self._out.put(None)
+        try:
+            async for message in incoming:
+                if message.WhichOneof("message") != "action":
+                    raise requests.invalid("message", "only actions may follow the first message")
+                await self._take(message.action, table)
+            await self._out.put(None)
+        except Exception as error:
+            await self._out.put(error)
+            raise
 
     async def _take(self, action: pb.SubmitActionRequest, table: str) -> None:
         if not action.table:
@@ -82,20 +91,29 @@ class PlayStream:
             )
             await self._out.put(pb.PlayResponse(refused=refused))
             return
-        if answer.sequence > self._sent:
+        accepted = pb.ActionAccepted(action_id=action.action_id, sequence=answer.sequence, epoch=answer.epoch)
+        if answer.epoch == self._epoch and answer.sequence > self._sent:
             # Its event is still on the way to the client: the two go as one message.
-            self._accepted[answer.sequence] = action.action_id
+            self._accepted[answer.sequence] = accepted
         else:
-            accepted = pb.ActionAccepted(action_id=action.action_id, sequence=answer.sequence)
             await self._out.put(pb.PlayResponse(accepted=accepted))
 
-    def _merged(self, response: pb.PlayResponse) -> pb.PlayResponse:
+    def _merged(self, response: pb.PlayResponse) -> list[pb.PlayResponse]:
+        """The response with the accepted action whose event it brings; a snapshot can bring several, one each then."""
         update = response.update
         if update.HasField("snapshot"):
-            self._sent = update.snapshot.sequence
+            # What was accepted in an epoch that is over will not be told any more.
+            is_other = update.snapshot.table.epoch != self._epoch
+            self._epoch, self._sent = update.snapshot.table.epoch, update.snapshot.sequence
+            due = [each for each in self._accepted if is_other or each <= self._sent]
         elif update.events:
-            self._sent = max(self._sent, update.events[-1].sequence)
-        for sequence in [each for each in self._accepted if each <= self._sent]:
-            response.accepted.action_id = self._accepted.pop(sequence)
-            response.accepted.sequence = sequence
-        return response
+            self._epoch, self._sent = update.events[-1].epoch, update.events[-1].sequence
+            due = [each for each in self._accepted if each <= self._sent]
+        else:
+            return [response]
+        responses = [response]
+        for place, sequence in enumerate(due):
+            if place:
+                responses.append(pb.PlayResponse())
+            responses[-1].accepted.CopyFrom(self._accepted.pop(sequence))
+        return responses

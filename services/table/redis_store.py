@@ -89,18 +89,19 @@ class RedisStore:
     async def read_log(self, table_id: str, epoch: int, after: int, limit: int) -> list[Batch]:
         """See `TableStore`."""
         key = self._key(table_id, "log")
-        # The wanted sequence may lie inside a batch, whose id is that of its first event.
-        before = await reached(self._redis.xrevrange(key, max=f"{epoch}-{after + 1}", min=f"{epoch}-0", count=1))
-        start = before[0][0].decode() if before else f"{epoch}-{after + 1}"
+        start = await self._start_of(key, epoch, after + 1)
         batches = await self._read(key, start, f"{epoch}-{1 << 62}", limit)
         return [batch for batch in batches if batch.last > after]
 
     async def read_from(self, table_id: str, epoch: int, first: int, limit: int) -> list[Batch]:
         """See `TableStore`."""
         key = self._key(table_id, "log")
-        before = await reached(self._redis.xrevrange(key, max=f"{epoch}-{first}", min=f"{epoch}-0", count=1))
-        start = before[0][0].decode() if before else f"{epoch}-{first}"
-        return await self._read(key, start, "+", limit)
+        return await self._read(key, await self._start_of(key, epoch, first), "+", limit)
+
+    async def _start_of(self, key: str, epoch: int, sequence: int) -> str:
+        """Id of the batch that holds this event (it is that of the batch's first one), or where it would stand."""
+        before = await reached(self._redis.xrevrange(key, max=f"{epoch}-{sequence}", min=f"{epoch}-0", count=1))
+        return before[0][0].decode() if before else f"{epoch}-{sequence}"
 
     async def _read(self, key: str, start: str, end: str, limit: int) -> list[Batch]:
         batches: list[Batch] = []
@@ -188,9 +189,8 @@ class RedisStore:
         if len(kept) < keep:
             return
         oldest = min([_place(kept[-1][0].replace(b"-", b":")), *(_place(value) for value in needed)])
-        await reached(
-            self._redis.xtrim(self._key(table_id, "log"), minid=f"{oldest[0]}-{oldest[1]}", approximate=False)
-        )
+        start = await self._start_of(self._key(table_id, "log"), *oldest)
+        await reached(self._redis.xtrim(self._key(table_id, "log"), minid=start, approximate=False))
 
     async def find_unwritten(self, table_id: str, epoch: int, hand: int) -> Unwritten | None:
         """See `TableStore`."""

@@ -7,7 +7,7 @@ reaches back, or the epoch changed, a new snapshot says why.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 from fivedraw.table.v1 import event_pb2, table_service_pb2
@@ -27,10 +27,16 @@ Response = table_service_pb2.WatchTableResponse
 
 
 class Viewing:
-    """One stream of one viewer: `player` is `players/{player}`, whose private parts it opens and nobody else's."""
+    """One stream of one viewer: `player` is `players/{player}`, whose private parts it opens and nobody else's.
 
-    def __init__(self, host: Host, store: TableStore, sealer: Sealer, player: str) -> None:
+    `listen` makes sure that this process takes in what others publish of the table.
+    """
+
+    def __init__(
+        self, host: Host, store: TableStore, sealer: Sealer, player: str, listen: Callable[[Host], None]
+    ) -> None:
         self._host = host
+        self._listen = listen
         self._store = store
         self._sealer = sealer
         self._player = player
@@ -41,10 +47,15 @@ class Viewing:
     async def stream(self, resume_after: int, epoch: int) -> AsyncIterator[Response]:
         """All that this viewer may see, from `resume_after` of `epoch` on (0: from a snapshot). Raises `Fault`."""
         watcher = self._host.fanout.add()
+        # Only now, since a listener ends when nobody watches.
+        self._listen(self._host)
         try:
             async for response in self._first(resume_after, epoch):
                 yield response
             while True:
+                if watcher.overflowed and watcher.queue.empty():
+                    facts = {"resume_after": str(self._last), "epoch": str(self._epoch)}
+                    raise Fault("SLOW_CONSUMER", f"more than {watcher.queue.maxsize} commits were waiting", **facts)
                 async for response in self._next(watcher):
                     yield response
         finally:
@@ -55,8 +66,11 @@ class Viewing:
         resumes = 0 < resume_after <= state.sequence and epoch == state.epoch
         if resumes:
             self._epoch, self._last = epoch, resume_after
-            batches = await self._since()
+            batches = await self._since() if resume_after < state.sequence else []
             if batches is not None:
+                if not batches:
+                    # Nothing is missing: says so at once.
+                    yield Response(heartbeat_sequence=self._last)
                 for batch in batches:
                     yield self._told(batch)
                 return
@@ -87,9 +101,6 @@ class Viewing:
             # Only what is told as it happens: what a gap or an absence made late says nothing of the house's speed.
             metrics.EVENT_LAG_SECONDS.observe(max(0, self._host.now_ms() - batch.at_ms) / 1000)
             yield self._told(batch)
-        if watcher.overflowed and watcher.queue.empty():
-            facts = {"resume_after": str(self._last), "epoch": str(self._epoch)}
-            raise Fault("SLOW_CONSUMER", f"more than {watcher.queue.maxsize} commits were waiting", **facts)
 
     async def _heartbeat(self) -> AsyncIterator[Response]:
         """Nothing came for a while: either nothing happened, or pub/sub lost it."""
@@ -118,14 +129,16 @@ class Viewing:
         yield Response(snapshot=words.view(state, self._player, deadline_ms, reason))
 
     async def _since(self) -> list[Batch] | None:
-        """The log's batches after what was seen last; None if they do not follow on from it, or are too many."""
+        """The log's batches after what was seen last, of which there are some; None if they do not follow on from it,
+        or are too many.
+        """
         try:
             batches = await self._store.read_log(
                 f"{self._host.table_id}", self._epoch, self._last, CATCH_UP_EVENTS_MAX + 1
             )
         except StoreUnavailableError as error:
             raise Fault("SERVICE_UNAVAILABLE", "the tables' store is out of reach") from error
-        if batches and batches[0].first > self._last + 1:
+        if not batches or batches[0].first > self._last + 1:
             return None
         if sum(len(batch.entries) for batch in batches) > CATCH_UP_EVENTS_MAX:
             return None
