@@ -24,7 +24,7 @@ _MOVES: Final = {int(code): moves for code, moves in chart.MOVES.items()}
 _KIND_BY_PREFIX: Final = {kind.name.lower(): kind for kind in AccountKind}
 _APPEND_ONLY: Final = ("batches", "transfers", "seals", "player_changes")
 _CLOSES: Final = frozenset({"AwardPot", "VoidHand", "FenceTable"})
-_STEPS: Final = frozenset({"PostForced", "CollectBets", "AwardPot"})
+_STEPS: Final = frozenset({"CollectBets", "AwardPot"})
 
 
 def examine(conn: Connection, published_head: str = "") -> c.AuditReport:
@@ -41,7 +41,8 @@ class _Audit:
         self._published_head = published_head
         self._faults: list[str] = []
         self._balances: dict[str, int] = {}
-        self._closed_hand: dict[str, int] = {}
+        # The open hand (or 0) and the last one opened, by table.
+        self._hands: dict[str, tuple[int, int]] = {}
         self._entries = 0
 
     def report(self) -> c.AuditReport:
@@ -118,13 +119,21 @@ class _Audit:
             self._fault("CONTENT_DIFFERS", f"the lines of batch {number} are not what it asked for")
         for line in lines:
             self._read_line(line)
-        if outcome != OK or not hand:
+        if outcome == OK and hand:
+            self._follow_hand(number, operation, table, hand, moved=bool(lines))
+
+    def _follow_hand(self, number: int, operation: str, table: str, hand: int, *, moved: bool) -> None:
+        """Holds each table to one open hand at a time, ascending numbers, and no posting outside of an open hand."""
+        open_hand, last_hand = self._hands.get(table, (0, 0))
+        if operation == "PostForced":
+            if open_hand or hand <= last_hand:
+                self._fault("HAND_OUT_OF_ORDER", f"batch {number} opens hand {hand} of {table} after {last_hand}")
+            self._hands[table] = (hand, hand)
             return
-        closed = self._closed_hand.get(table, 0)
-        if hand <= closed and (operation in _STEPS or lines):
-            self._fault("STEP_AFTER_CLOSE", f"batch {number} posts to hand {hand} of {table} after its end")
-        if operation in _CLOSES:
-            self._closed_hand[table] = max(closed, hand)
+        if hand != open_hand and (moved or operation in _STEPS):
+            self._fault("STEP_AFTER_CLOSE", f"batch {number} posts to hand {hand} of {table}, which is not open")
+        if hand == open_hand and operation in _CLOSES:
+            self._hands[table] = (0, last_hand)
 
     def _read_line(self, row: tuple[Any, ...]) -> None:
         number, line, code, debit, credit, currency, amount, debit_balance, credit_balance = row
