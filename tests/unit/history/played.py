@@ -35,7 +35,7 @@ from services.rules.ranking import hand_name
 from services.rules.rulebook import Rulebook, load_rulebook
 from services.rules.state import HandState
 from services.runtime.sealing import Sealer, event_aad
-from services.table import words
+from tests.unit.history import contract_words as words
 
 SEALER = Sealer([("test", bytes(range(32, 64)))])
 START_MS = 1_700_000_000_000
@@ -106,7 +106,7 @@ def table_of(book: Rulebook, name: str = "tables/red", currency: str = "USD", di
         display_name=display,
         rulebook=f"rulebooks/{book.name}",
         currency=currency,
-        options=words.options(book, 3000),
+        options=words.options(book),
         state=table_pb2.TABLE_STATE_OPEN,
         epoch=1,
     )
