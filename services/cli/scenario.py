@@ -215,6 +215,9 @@ def run_file(path: Path, rulebooks: Path | None = None) -> list[str]:
         return [f"cannot be read: {error}"]
     except ScenarioInvalid as error:
         return [f"not a scenario: {error}"]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        # A value of another shape than the format's: a list where a map belongs, a text where a number does.
+        return [f"not a scenario: {type(error).__name__}: {error}"]
 
 
 @click.command("scenario")

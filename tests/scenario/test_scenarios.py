@@ -69,5 +69,8 @@ def test_a_file_that_is_no_scenario_is_named(tmp_path: Path) -> None:
     assert run_file(path)[0].startswith("cannot be read:")
     path.write_text("[]")
     assert run_file(path) == ["not a scenario: the file holds no JSON object"]
+    for shapeless in ({"expect": []}, {"script": [3]}, {"stacks": {"x": 1, "y": 2}}, {"hands": 4}, {"button": "1"}):
+        path.write_text(json.dumps({**sample(), **shapeless}))
+        assert run_file(path)[0].startswith("not a scenario:")
     path.write_text(json.dumps({**sample(), "rulebook": "nobody"}))
     assert "there is no rulebook 'nobody'" in run_file(path)[0]
