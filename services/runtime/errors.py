@@ -50,6 +50,7 @@ def _reasons() -> dict[str, Reason]:
             "HAND_NOT_FOUND": "check the table and the hand's number",
             "TABLE_NOT_FOUND": "check the table's name",
             "SEAT_NOT_FOUND": "choose a seat that the table has",
+            "TEMPLATE_NOT_FOUND": "choose one of the listed templates",
             "RULEBOOK_NOT_FOUND": "choose one of the listed rulebooks",
         },
         StatusCode.ALREADY_EXISTS: {
@@ -111,9 +112,14 @@ def _reasons() -> dict[str, Reason]:
             "TABLE_CLOSED": "choose another table",
             "TABLE_PAUSED": "wait until the house resumes the table",
             "NOT_SEATED": "sit down at the table first",
+            "SEATS_FREE": "take one of the free seats",
+            "NOT_WAITING": "join the waiting list first",
+            "CHAT_OFF": "this table has no chat",
             "HAND_WAITING": "the house is at work on this hand; act when it goes on",
         },
         StatusCode.RESOURCE_EXHAUSTED: {
+            "WAITING_LIST_FULL": "choose another table",
+            "CHAT_TOO_FAST": "wait some seconds before you write again",
             "QUEUE_FULL": "slow down and call again shortly",
             "TOO_MANY_STREAMS": "close a stream before opening another",
             "SLOW_CONSUMER": "read faster; resume after the sequence in the metadata",

@@ -18,6 +18,7 @@ from services.table.house import House
 from services.table.ports import RpcDeck, RpcLedger
 from services.table.redis_store import RedisStore
 from services.table.registry import Registry
+from services.table.templates import TemplateKeeper
 
 
 async def main() -> None:
@@ -41,7 +42,7 @@ async def main() -> None:
 
     async def on_start() -> None:
         await database.migrate("table")
-        await house.start()
+        await house.start(TemplateKeeper(house).tend)
 
     async def on_stop() -> None:
         await house.stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from services.table.state import Request
+from services.table.state import Preselected, Request
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -30,12 +30,36 @@ class TopUp(Ask, frozen=True):
 class UpdateSeat(Ask, frozen=True):
     """Change one's seat; None stays as it is."""
 
-    sitting_out: bool | None
-    auto_muck: bool | None
+    sitting_out: bool | None = None
+    auto_muck: bool | None = None
+    wait_for_blind: bool | None = None
+    auto_post: bool | None = None
+    auto_rebuy: int | None = None
 
 
 class Leave(Ask, frozen=True):
     """Leave the table."""
+
+
+class JoinWaiting(Ask, frozen=True):
+    """Wait for a seat."""
+
+
+class LeaveWaiting(Ask, frozen=True):
+    """Wait no longer."""
+
+
+class Preselect(Ask, frozen=True):
+    """Choose an action before the turn; '' takes a choice back."""
+
+    hand: int
+    choice: Preselected
+
+
+class Say(Ask, frozen=True):
+    """Say something to the table."""
+
+    text: str
 
 
 class TakeAction(Ask, frozen=True):
@@ -50,9 +74,10 @@ class TakeAction(Ask, frozen=True):
 
 
 class Pause(Ask, frozen=True):
-    """Stop the clocks."""
+    """Stop the clocks, at once or after the hand."""
 
     reason: str
+    after_hand: bool = False
 
 
 class Resume(Ask, frozen=True):
@@ -72,4 +97,18 @@ class Void(Ask, frozen=True):
     reason: str
 
 
-AnyAsk = SitDown | TopUp | UpdateSeat | Leave | TakeAction | Pause | Resume | Close | Void
+AnyAsk = (
+    SitDown
+    | TopUp
+    | UpdateSeat
+    | Leave
+    | JoinWaiting
+    | LeaveWaiting
+    | Preselect
+    | Say
+    | TakeAction
+    | Pause
+    | Resume
+    | Close
+    | Void
+)

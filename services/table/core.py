@@ -10,7 +10,7 @@ from services.rules.commands import Act, AnyCommand, Discard, Show
 from services.rules.hand import awaits
 from services.rules.refusals import CommandInvalid, Refusal
 from services.runtime.errors import Fault, from_status
-from services.table import asks, play, seating, words
+from services.table import asks, chat, play, preselection, seating, waiting, words
 from services.table.draft import Draft
 from services.table.state import Hand, Request, TableState
 
@@ -33,6 +33,14 @@ def ask(draft: Draft, asked: asks.AnyAsk) -> bool:
             seating.update_seat(draft, asked)
         case asks.Leave():
             seating.leave(draft, asked)
+        case asks.JoinWaiting():
+            waiting.join(draft, asked)
+        case asks.LeaveWaiting():
+            waiting.leave(draft, asked)
+        case asks.Preselect():
+            preselection.preselect(draft, asked, seating.own_seat(draft.state, asked.request.caller))
+        case asks.Say():
+            chat.say(draft, asked, seating.own_seat(draft.state, asked.request.caller))
         case asks.Pause():
             _pause(draft, asked)
         case asks.Resume():
@@ -42,6 +50,7 @@ def ask(draft: Draft, asked: asks.AnyAsk) -> bool:
         case asks.Void():
             _void(draft, asked)
     seating.wake(draft)
+    waiting.offer(draft)
     seating.between_hands(draft)
     return True
 
@@ -144,26 +153,18 @@ def _ruled(draft: Draft, hand: Hand, command: AnyCommand, turn: int | None) -> i
 def _pause(draft: Draft, asked: asks.Pause) -> None:
     state = draft.state
     _check_open(state)
-    if state.mode != "paused":
-        pause(draft, asked.reason)
+    if asked.after_hand and state.playing is not None and state.mode != "paused":
+        state.pause_after = asked.reason
+    elif state.mode != "paused":
+        seating.pause(draft, asked.reason)
     told = table_service_pb2.PauseTableResponse(table=words.table(state))
     draft.answer(asked.request, told)
-
-
-def pause(draft: Draft, reason: str) -> None:
-    """Stands the table still; a turn's clock keeps what it had left."""
-    state = draft.state
-    state.mode, state.mode_reason = "paused", reason
-    if state.clock is not None and state.clock.kind in ("next_hand", "idle_carry"):
-        draft.stop_clock()
-    else:
-        draft.hold_clock(max(0, draft.deadline_ms - draft.now_ms))
-    draft.tell(table_paused=event_pb2.TablePaused(reason=reason))
 
 
 def _resume(draft: Draft, asked: asks.Resume) -> None:
     state = draft.state
     _check_open(state)
+    state.pause_after = ""
     if state.mode == "paused":
         resume(draft)
     told = table_service_pb2.ResumeTableResponse(table=words.table(state))

@@ -28,6 +28,9 @@ from services.table.store import CLEAR_DEADLINE, KEEP_DEADLINE
 
 E = TypeVar("E", bound=Effect)
 
+# Events that are no part of a hand's history, though they may come in the middle of one.
+BESIDE_THE_HAND: Final = frozenset({"waiting_list_changed", "chat_sent"})
+
 # The first byte of a remembered answer: a message of the contract, or a `google.rpc.Status`.
 OK: Final = b"\x00"
 REFUSED: Final = b"\x01"
@@ -58,22 +61,23 @@ class Draft:
         self.told: list[Told] = []
         self.deadline = KEEP_DEADLINE
 
-    def tell(self, private: dict[int, dict[str, Any]] | None = None, /, **body: Any) -> int:
+    def tell(self, private: dict[int, dict[str, Any]] | None = None, /, player: str = "", **body: Any) -> int:
         """Appends an event and returns its sequence.
 
         `body` is the one field of `TableEvent.body` that is set; `private` is that field for the seats that may see
-        more, by seat.
+        more, by seat. `player` names somebody without a seat, who stands there as seat 0.
         """
         state = self.state
         state.sequence += 1
         # A hand shown after the end still belongs to its hand.
         ongoing = state.hand is not None and (not state.hand.settled or "hand_shown" in body)
+        ongoing = ongoing and body.keys().isdisjoint(BESIDE_THE_HAND)
         hand = state.hand.number if state.hand is not None and ongoing else 0
         head: dict[str, Any] = {"sequence": state.sequence, "epoch": state.epoch, "hand": hand}
         told = Told(event_pb2.TableEvent(**head, **body), [])
         for seat, more in (private or {}).items():
-            player = self._player_at(seat)
-            told.private.append(PrivateForm(seat, player, event_pb2.TableEvent(**head, **more)))
+            owner = self._player_at(seat) if seat else player
+            told.private.append(PrivateForm(seat, owner, event_pb2.TableEvent(**head, **more)))
         self.told.append(told)
         return state.sequence
 

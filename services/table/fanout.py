@@ -18,7 +18,8 @@ WATCHER_QUEUE_MAX: Final = 256
 class Watcher:
     """One stream's queue. `overflowed` is set when it was too slow; nothing more is queued then."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_observer: bool) -> None:
+        self.is_observer = is_observer
         self.queue: asyncio.Queue[Batch] = asyncio.Queue(WATCHER_QUEUE_MAX)
         self.overflowed = False
 
@@ -44,9 +45,14 @@ class Fanout:
         """Whether nobody watches here."""
         return not self._watchers
 
-    def add(self) -> Watcher:
+    @property
+    def observers(self) -> int:
+        """How many watch here without a seat."""
+        return sum(watcher.is_observer for watcher in self._watchers)
+
+    def add(self, is_observer: bool = False) -> Watcher:
         """A new watcher; it gets every batch offered from now on."""
-        watcher = Watcher()
+        watcher = Watcher(is_observer)
         self._watchers.add(watcher)
         metrics.WATCHERS.inc()
         return watcher

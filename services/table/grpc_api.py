@@ -9,21 +9,34 @@ import grpc
 from fivedraw.table.v1 import table_service_pb2 as pb
 from fivedraw.table.v1 import table_service_pb2_grpc as rpc
 
-from services.rules.rulebook import RulebookInvalid
 from services.runtime.auth import Identity, current_identity
 from services.runtime.errors import Fault
 from services.runtime.sealing import Sealer
 from services.table import asks, metrics, requests, words
 from services.table.house import House
+from services.table.lobby import Filter, Lobby, merged
 from services.table.log_api import LogApi
 from services.table.play_stream import PlayStream
-from services.table.registry import TableRecord
+from services.table.registry import Template
+from services.table.requests import TEMPLATE_TABLES_MAX
+from services.table.state import TableSettings
 from services.table.watch import Viewing
 
 ANSWER_SECONDS: Final = 8.0
 REENTRY_MS: Final = 120 * 60_000
 PAGE_DEFAULT: Final = 50
 PAGE_MAX: Final = 200
+FEED_TABLES_MAX: Final = 100
+FEED_QUEUE_MAX: Final = 256
+UNREACHED_MAX: Final = 100
+# Field of UpdateSeat -> what the table calls it.
+SEAT_WISHES: Final = {
+    "sitting_out": "sitting_out",
+    "auto_muck": "auto_muck",
+    "wait_for_blind": "wait_for_blind",
+    "auto_post": "auto_post",
+    "auto_rebuy_minor": "auto_rebuy",
+}
 
 Context = grpc.aio.ServicerContext[Any, Any]
 
@@ -34,27 +47,16 @@ class TableApi(rpc.TableServiceServicer):
     def __init__(self, house: House, sealer: Sealer) -> None:
         self._house = house
         self._sealer = sealer
+        self._lobby = Lobby(house.parts.registry, house.store, house.parts.clock)
 
     async def ListRulebooks(self, request: pb.ListRulebooksRequest, context: Context) -> pb.ListRulebooksResponse:
         """Lists the rulebooks."""
         books = sorted(self._house.rulebooks.values(), key=lambda book: book.name)
-        return pb.ListRulebooksResponse(rulebooks=[words.rulebook(book, requests.HAND_INTERVAL_MS) for book in books])
+        return pb.ListRulebooksResponse(rulebooks=[words.rulebook(book, TableSettings()) for book in books])
 
     async def CreateTable(self, request: pb.CreateTableRequest, context: Context) -> pb.CreateTableResponse:
         """Opens a table."""
-        new = requests.new_table(current_identity(), request)
-        book = self._house.rulebooks.get(new.rulebook)
-        if book is None:
-            known = ", ".join(sorted(self._house.rulebooks))
-            raise Fault("RULEBOOK_NOT_FOUND", f"there is no rulebook {new.rulebook!r}; there are {known}", known=known)
-        try:
-            book.with_options(new.overrides)
-        except RulebookInvalid as invalid:
-            facts = {f"fault.{fault.option}": f"{fault.wrong}; {fault.right}" for fault in invalid.faults}
-            raise Fault("RULEBOOK_INVALID", str(invalid), **facts) from None
-        record = await self._house.parts.registry.create_table(new, self._house.parts.clock.now_ms())
-        host = await self._house.host(record.table_id)
-        state, _ = await host.view_state()
+        state = await self._house.open_table(requests.new_table(current_identity(), request))
         return pb.CreateTableResponse(table=words.table(state))
 
     async def GetTable(self, request: pb.GetTableRequest, context: Context) -> pb.GetTableResponse:
@@ -66,20 +68,34 @@ class TableApi(rpc.TableServiceServicer):
     async def ListTables(self, request: pb.ListTablesRequest, context: Context) -> pb.ListTablesResponse:
         """Lists tables by name."""
         size = _page_size(request.page_size)
-        book = request.rulebook.removeprefix("rulebooks/")
-        records = await self._house.parts.registry.list_tables(
-            request.page_token, size, rulebook=book, show_closed=request.show_closed
+        wanted = Filter(
+            rulebook=request.rulebook,
+            currency=request.currency,
+            seats_free=request.seats_free,
+            min_stake=request.min_stake_minor,
+            max_stake=request.max_stake_minor,
         )
-        tables = [await self._listed(record) for record in records]
-        if request.seats_free:
-            tables = [table for table in tables if table.seats_taken < table.options.seats]
-        token = records[-1].table_id if len(records) == size else ""
+        tables, token = await self._lobby.page(request.page_token, size, wanted, request.show_closed)
         return pb.ListTablesResponse(tables=tables, next_page_token=token)
 
-    async def _listed(self, record: TableRecord) -> Any:
-        host = await self._house.host(record.table_id)
-        state, _ = await host.view_state(fresh=False)
-        return words.table(state)
+    async def WatchLobby(self, request: pb.WatchLobbyRequest, context: Context) -> AsyncIterator[pb.WatchLobbyResponse]:
+        """Watches the lobby."""
+        async for response in self._lobby.watch(Filter(rulebook=request.rulebook, currency=request.currency)):
+            yield response
+
+    async def WatchFeed(self, request: pb.WatchFeedRequest, context: Context) -> AsyncIterator[pb.WatchFeedResponse]:
+        """Feeds public events of several tables."""
+        if not 1 <= len(request.cursors) <= FEED_TABLES_MAX:
+            raise requests.invalid("cursors", f"must be 1 to {FEED_TABLES_MAX} tables")
+        streams: dict[str, AsyncIterator[pb.WatchTableResponse]] = {}
+        for cursor in request.cursors:
+            if cursor.table in streams:
+                raise requests.invalid("cursors", f"{cursor.table} is named twice")
+            watch = pb.WatchTableRequest(table=cursor.table, epoch=cursor.epoch, resume_after=cursor.resume_after)
+            # Nobody's eyes: what is private to a seat stays out, whoever the caller is.
+            streams[cursor.table] = await self.viewing("", watch)
+        async for table, update in merged(streams, FEED_QUEUE_MAX):
+            yield pb.WatchFeedResponse(table=table, update=update)
 
     async def SitDown(self, request: pb.SitDownRequest, context: Context) -> pb.SitDownResponse:
         """Takes a seat."""
@@ -104,17 +120,47 @@ class TableApi(rpc.TableServiceServicer):
     async def UpdateSeat(self, request: pb.UpdateSeatRequest, context: Context) -> pb.UpdateSeatResponse:
         """Sits out or in, and sets what happens at showdown."""
         asked = requests.request_of(_player(), request.request_id, request)
-        sitting_out = request.sitting_out if request.HasField("sitting_out") else None
-        auto_muck = request.auto_muck if request.HasField("auto_muck") else None
-        if sitting_out is None and auto_muck is None:
-            raise requests.invalid("sitting_out", "nothing to change: set sitting_out or auto_muck")
-        update = asks.UpdateSeat(asked, sitting_out, auto_muck)
+        wishes = {SEAT_WISHES[field.name]: value for field, value in request.ListFields() if field.name in SEAT_WISHES}
+        if not wishes:
+            raise requests.invalid("sitting_out", f"nothing to change: set one of {', '.join(SEAT_WISHES)}")
+        update = asks.UpdateSeat(asked, **wishes)
         return pb.UpdateSeatResponse.FromString(await self._asked(requests.table_id(request.table), update))
 
     async def LeaveTable(self, request: pb.LeaveTableRequest, context: Context) -> pb.LeaveTableResponse:
         """Leaves the table."""
         asked = requests.request_of(_player(), request.request_id, request)
         return pb.LeaveTableResponse.FromString(await self._asked(requests.table_id(request.table), asks.Leave(asked)))
+
+    async def JoinWaitingList(self, request: pb.JoinWaitingListRequest, context: Context) -> pb.JoinWaitingListResponse:
+        """Joins the waiting list."""
+        asked = requests.request_of(_player(), request.request_id, request)
+        answer = await self._asked(requests.table_id(request.table), asks.JoinWaiting(asked))
+        return pb.JoinWaitingListResponse.FromString(answer)
+
+    async def LeaveWaitingList(
+        self, request: pb.LeaveWaitingListRequest, context: Context
+    ) -> pb.LeaveWaitingListResponse:
+        """Leaves the waiting list."""
+        asked = requests.request_of(_player(), request.request_id, request)
+        answer = await self._asked(requests.table_id(request.table), asks.LeaveWaiting(asked))
+        return pb.LeaveWaitingListResponse.FromString(answer)
+
+    async def PreselectAction(self, request: pb.PreselectActionRequest, context: Context) -> pb.PreselectActionResponse:
+        """Chooses an action before the turn."""
+        asked = requests.request_of(_player(), request.request_id, request)
+        choice = requests.PRESELECTIONS.get(request.preselection)
+        if choice is None:
+            raise requests.invalid("preselection", "must be one of the preselections")
+        if request.hand < 1:
+            raise requests.invalid("hand", "must be a hand's number, 1 or more")
+        answer = await self._asked(requests.table_id(request.table), asks.Preselect(asked, request.hand, choice))
+        return pb.PreselectActionResponse.FromString(answer)
+
+    async def SendChat(self, request: pb.SendChatRequest, context: Context) -> pb.SendChatResponse:
+        """Says something at the table."""
+        asked = requests.request_of(_player(), request.request_id, request)
+        say = asks.Say(asked, requests.chat_text(request.text))
+        return pb.SendChatResponse.FromString(await self._asked(requests.table_id(request.table), say))
 
     async def SubmitAction(self, request: pb.SubmitActionRequest, context: Context) -> pb.SubmitActionResponse:
         """Acts in turn."""
@@ -154,7 +200,7 @@ class TableApi(rpc.TableServiceServicer):
     async def PauseTable(self, request: pb.PauseTableRequest, context: Context) -> pb.PauseTableResponse:
         """Stops the clocks."""
         asked = requests.request_of(current_identity(), request.request_id, request)
-        pause = asks.Pause(asked, requests.reason(request.reason))
+        pause = asks.Pause(asked, requests.reason(request.reason), request.after_hand)
         return pb.PauseTableResponse.FromString(await self._asked(requests.table_id(request.table), pause))
 
     async def ResumeTable(self, request: pb.ResumeTableRequest, context: Context) -> pb.ResumeTableResponse:
@@ -177,6 +223,49 @@ class TableApi(rpc.TableServiceServicer):
             raise requests.invalid("hand", "must be a hand's number, 1 or more")
         void = asks.Void(asked, request.hand, requests.reason(request.reason))
         return pb.VoidHandResponse.FromString(await self._asked(requests.table_id(request.table), void))
+
+    async def PauseHouse(self, request: pb.PauseHouseRequest, context: Context) -> pb.PauseHouseResponse:
+        """Pauses every table after its hand, or lets all go on."""
+        asked = requests.request_of(current_identity(), request.request_id, request)
+        ask: asks.AnyAsk = asks.Resume(asked)
+        if not request.resume:
+            ask = asks.Pause(asked, requests.reason(request.reason), after_hand=True)
+        reached, unreached = await self._house.ask_all(ask, ANSWER_SECONDS)
+        return pb.PauseHouseResponse(tables=reached, unreached=unreached[:UNREACHED_MAX])
+
+    async def CreateTemplate(self, request: pb.CreateTemplateRequest, context: Context) -> pb.CreateTemplateResponse:
+        """Makes a template."""
+        template = requests.new_template(current_identity(), request)
+        self._house.check_rulebook(template.rulebook, template.overrides)
+        made = await self._house.parts.registry.create_template(template)
+        return pb.CreateTemplateResponse(template=await self._template(made))
+
+    async def ListTemplates(self, request: pb.ListTemplatesRequest, context: Context) -> pb.ListTemplatesResponse:
+        """Lists templates."""
+        size = _page_size(request.page_size)
+        page = await self._house.parts.registry.list_templates(request.page_token, size)
+        token = page[-1].template_id if len(page) == size else ""
+        return pb.ListTemplatesResponse(
+            templates=[await self._template(template) for template in page], next_page_token=token
+        )
+
+    async def DeleteTemplate(self, request: pb.DeleteTemplateRequest, context: Context) -> pb.DeleteTemplateResponse:
+        """Ends a template."""
+        await self._house.parts.registry.delete_template(requests.template_id(request.name))
+        return pb.DeleteTemplateResponse()
+
+    async def _template(self, template: Template) -> pb.Template:
+        tables = await self._house.parts.registry.tables_of(template.template_id, TEMPLATE_TABLES_MAX)
+        book = self._house.check_rulebook(template.rulebook, template.overrides)
+        return pb.Template(
+            name=f"templates/{template.template_id}",
+            rulebook=f"rulebooks/{template.rulebook}",
+            currency=template.currency,
+            overrides=words.options(book, template.settings),
+            spare_tables=template.spare_tables,
+            max_tables=template.max_tables,
+            open_tables=len(tables),
+        )
 
     async def _asked(self, table_id: str, asked: asks.AnyAsk) -> bytes:
         host = await self._house.host(table_id)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import Callable
 from typing import Final, TypeVar
 
@@ -17,7 +18,7 @@ from services.runtime import telemetry
 from services.runtime.clock import Clock
 from services.runtime.errors import Fault
 from services.runtime.sealing import SealBrokenError, Sealer, event_aad
-from services.table import asks, core, metrics, play, rebuild, seating
+from services.table import asks, core, metrics, play, rebuild, seating, waiting, words
 from services.table.bus import Batch, Entry, Private
 from services.table.draft import REFUSED, Draft
 from services.table.effects import PASSING, Change, Effects, TableBehindError
@@ -52,6 +53,7 @@ REBUILDS_IN_A_ROW_MAX: Final = 5
 STATE_PAD_BYTES: Final = 1_024
 EVENT_PAD_BYTES: Final = 256
 COMMIT_ID_BYTES: Final = 12
+RECONNECT_SECONDS: Final = 2.0
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -87,6 +89,9 @@ class Host:
         self._adopted = asyncio.Event()
         self._effect_since: tuple[int, int, float] = (0, 0, 0.0)
         self._rebuilds = 0
+        self._lobby = b""
+        self._present: Counter[str] = Counter()
+        self._presence_tasks: set[asyncio.Task[None]] = set()
         self._log = telemetry.logger("table.host")
 
     @property
@@ -186,6 +191,9 @@ class Host:
         """
         state, deadline_ms = await self.view_state()
         now_ms = self.now_ms()
+        expiry_ms = waiting.next_expiry_ms(state)
+        if expiry_ms and expiry_ms <= now_ms:
+            await self.run(waiting.expire)
         if state.effects:
             self.kick()
         elif deadline_ms and deadline_ms <= now_ms:
@@ -194,9 +202,15 @@ class Host:
         else:
             # A table whose next hand no commit has asked for yet, after a rebuild or a lost clock.
             await self.run(_revive)
-        if self._state is not None and self._state.effects:
-            return now_ms + EFFECT_DUE_MS
-        return self._deadline_ms
+        return self._next_due_ms()
+
+    def _next_due_ms(self) -> int:
+        """When somebody has to look at this table again, in the store's time; 0 for never."""
+        state = self._state
+        due = [self._deadline_ms]
+        if state is not None:
+            due += [waiting.next_expiry_ms(state), self.now_ms() + EFFECT_DUE_MS if state.effects else 0]
+        return min((each for each in due if each), default=0)
 
     def _clock_due(self, draft: Draft, outage: Outage) -> bool:
         clock = draft.state.clock
@@ -219,10 +233,10 @@ class Host:
 
     async def close(self) -> None:
         """Ends the driver; what it was doing is carried out again by whoever comes next."""
-        driver = self._driver
-        if driver is not None:
-            driver.cancel()
-            await asyncio.gather(driver, return_exceptions=True)
+        tasks = [*self._presence_tasks, *([self._driver] if self._driver is not None else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _loaded(self) -> TableState:
         """The cached state, or that of the store; rebuilt first if the store has lost commits. Holds the lock."""
@@ -298,10 +312,13 @@ class Host:
         )
         batch = self._batch(draft)
         blob = self._parts.sealer.seal(dump_state(state), self._aad(), pad_to=STATE_PAD_BYTES)
-        commit = Commit(self._at, following, blob, state.sequence, batch, draft.deadline)
+        lobby = words.table(state).SerializeToString(deterministic=True)
+        commit = Commit(self._at, following, blob, state.sequence, batch, draft.deadline, lobby)
+        # The clock's own due time is entered by the store; these are beside it.
+        due_ms = [waiting.next_expiry_ms(state), self.now_ms() + EFFECT_DUE_MS if state.effects else 0]
         try:
-            if state.effects:
-                await self._parts.store.enter_due(self.table_id, self.now_ms() + EFFECT_DUE_MS)
+            if any(due_ms):
+                await self._parts.store.enter_due(self.table_id, min(each for each in due_ms if each))
             committed = await self._parts.store.commit(self.table_id, commit)
         except StoreUnavailableError as error:
             # Whether it was written is not known; the next load will tell.
@@ -315,9 +332,46 @@ class Host:
         self._state, self._at, self._seen = state, following, following
         self._deadline_ms = committed.deadline_ms
         self._adopted.set()
+        if lobby != self._lobby:
+            self._lobby = lobby
+            await self._hint_lobby()
         if batch is not None:
             self._offer(msgspec.structs.replace(batch, at_ms=committed.now_ms))
         return True
+
+    async def _hint_lobby(self) -> None:
+        """Says that the lobby's row has changed; a hint that is lost only delays the lobby's watchers."""
+        try:
+            await self._parts.store.hint_lobby(self.table_id)
+        except StoreUnavailableError:
+            self._lobby = b""
+
+    def arrived(self, player: str) -> None:
+        """A stream of this player began here."""
+        self._present[player] += 1
+        self._note_presence(player)
+
+    def departed(self, player: str) -> None:
+        """A stream of this player ended here."""
+        self._present[player] -= 1
+        self._note_presence(player)
+
+    def _note_presence(self, player: str) -> None:
+        task = asyncio.create_task(self._presence(player), name=f"presence at {self.table_id}")
+        self._presence_tasks.add(task)
+        task.add_done_callback(self._presence_tasks.discard)
+
+    async def _presence(self, player: str) -> None:
+        """Tells the table of a connection that is lost or back; one that comes back at once is not worth telling."""
+        if not self._present[player]:
+            await self._parts.clock.sleep(RECONNECT_SECONDS)
+        is_here = self._present[player] > 0
+        if not is_here:
+            self._present.pop(player, None)
+        try:
+            await self.run(lambda draft: seating.connection(draft, player, is_here))
+        except Fault as fault:
+            metrics.REFUSALS.labels(fault.reason).inc()
 
     def _offer(self, batch: Batch) -> None:
         """Hands a batch to the watchers here, once: our own commits come back over pub/sub."""
@@ -469,6 +523,7 @@ def _refuse_buy_in(draft: Draft, effect: BuyIn, fault: Fault) -> None:
 
 
 def _refuse(draft: Draft, effect: TopUp, fault: Fault) -> None:
+    seating.top_up_refused(draft, effect)
     if effect.request is not None:
         draft.refuse(effect.request, fault)
     seating.between_hands(draft)
@@ -486,7 +541,7 @@ def _refuse_deal(draft: Draft, effect: DealHand, fault: Fault) -> None:
 
 def _stop_broken_hand(draft: Draft) -> None:
     """A hand that contradicts the ledger is undone, and the table waits for a person."""
-    core.pause(draft, "a hand contradicted the ledger; the house is looking at it")
+    seating.pause(draft, "a hand contradicted the ledger; the house is looking at it")
     play.undo(draft, "the hand contradicted the ledger", "house")
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from services.rules.rulebook import Rulebook, list_rulebooks
+from services.rules.rulebook import Rulebook, RulebookInvalid, list_rulebooks
 from services.runtime import telemetry
 from services.runtime.errors import Fault
-from services.table import metrics
+from services.table import asks, metrics
 from services.table.census import Census
 from services.table.host import Host, Parts
+from services.table.registry import NewTable
+from services.table.state import TableState
 from services.table.store import Due, Outage, StoreUnavailableError, TableStore
 
 HOSTS_MAX: Final = 5_000
@@ -23,6 +25,7 @@ HOLD_MS: Final = 2_000
 BEAT_SECONDS: Final = 1.0
 OUTAGE_MS: Final = 3_000
 SCAN_SECONDS: Final = 30.0
+TEND_SECONDS: Final = 2.0
 SCAN_PAGE: Final = 200
 UNWRITTEN_SECONDS: Final = 2.0
 RESUBSCRIBE_SECONDS: Final = 0.5
@@ -59,6 +62,48 @@ class House:
         self._hosts.move_to_end(table_id)
         return host
 
+    async def open_table(self, new: NewTable) -> TableState:
+        """Opens a table, or finds the one that the same request opened. Raises `Fault`."""
+        self.check_rulebook(new.rulebook, new.overrides)
+        record = await self.parts.registry.create_table(new, self.parts.clock.now_ms())
+        host = await self.host(record.table_id)
+        state, _ = await host.view_state()
+        return state
+
+    def check_rulebook(self, name: str, overrides: Mapping[str, int | str | bool]) -> Rulebook:
+        """The rulebook with these overrides. Raises `RULEBOOK_NOT_FOUND`, or `RULEBOOK_INVALID` with every fault."""
+        book = self.rulebooks.get(name)
+        if book is None:
+            known = ", ".join(sorted(self.rulebooks))
+            raise Fault("RULEBOOK_NOT_FOUND", f"there is no rulebook {name!r}; there are {known}", known=known)
+        try:
+            return book.with_options(overrides)
+        except RulebookInvalid as invalid:
+            facts = {f"fault.{fault.option}": f"{fault.wrong}; {fault.right}" for fault in invalid.faults}
+            raise Fault("RULEBOOK_INVALID", str(invalid), **facts) from None
+
+    async def ask_all(self, ask: asks.AnyAsk, within_seconds: float) -> tuple[int, list[str]]:
+        """Asks every open table the same; how many took it in, and the names of those that did not."""
+        places = asyncio.Semaphore(SWEEPS_AT_ONCE)
+        unreached: list[str] = []
+
+        async def ask_one(table_id: str) -> bool:
+            async with places:
+                try:
+                    await (await self.host(table_id)).ask(ask, within_seconds)
+                except Fault:
+                    unreached.append(f"tables/{table_id}")
+                    return False
+                return True
+
+        reached, after = 0, ""
+        while True:
+            page = await self.parts.registry.list_tables(after, SCAN_PAGE)
+            reached += sum(await asyncio.gather(*(ask_one(record.table_id) for record in page)))
+            if len(page) < SCAN_PAGE:
+                return reached, unreached
+            after = page[-1].table_id
+
     def _evict(self) -> None:
         for table_id in list(self._hosts)[: max(0, len(self._hosts) - HOSTS_MAX)]:
             if self._hosts[table_id].is_idle:
@@ -90,14 +135,16 @@ class House:
         finally:
             del self._listeners[host.table_id]
 
-    async def start(self) -> None:
-        """Begins to sweep."""
+    async def start(self, tend: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Begins to sweep, and to `tend` to the templates where that is given."""
         self._tasks = [
             asyncio.create_task(self._repeat(self._sweep, SWEEP_SECONDS), name="sweep"),
             asyncio.create_task(self._repeat(self._beat, BEAT_SECONDS), name="heartbeat"),
             asyncio.create_task(self._repeat(self._scan, SCAN_SECONDS), name="scan"),
             asyncio.create_task(self._repeat(self._look_at_histories, UNWRITTEN_SECONDS), name="histories"),
         ]
+        if tend is not None:
+            self._tasks.append(asyncio.create_task(self._repeat(tend, TEND_SECONDS), name="templates"))
 
     async def stop(self) -> None:
         """Ends sweeps, listeners and drivers; what they were doing is taken up by another process or the next one."""

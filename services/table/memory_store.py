@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -37,6 +37,8 @@ class _Kept(msgspec.Struct):
     logs: dict[str, list[Batch]] = msgspec.field(default_factory=dict)
     due: dict[str, int] = msgspec.field(default_factory=dict)
     unwritten: dict[tuple[str, int, int], tuple[Unwritten, int]] = msgspec.field(default_factory=dict)
+    lobby: dict[str, bytes] = msgspec.field(default_factory=dict)
+    lobby_changes: dict[str, int] = msgspec.field(default_factory=dict)
     heartbeat_ms: int = 0
     outage: Outage = Outage()
 
@@ -88,6 +90,7 @@ class MemoryStore:
             deadline_ms = now_ms + commit.deadline
             await self.enter_due(table_id, deadline_ms)
         self._kept.tables[table_id] = Stored(commit.following, commit.blob, commit.sequence, deadline_ms, now_ms)
+        self._kept.lobby[table_id] = commit.lobby
         if commit.batch is not None:
             batch = msgspec.structs.replace(commit.batch, at_ms=now_ms)
             self._kept.logs.setdefault(table_id, []).append(batch)
@@ -181,6 +184,19 @@ class MemoryStore:
         now_ms = self._clock.now_ms()
         oldest = min((at for _, at in self._kept.unwritten.values()), default=now_ms)
         return len(self._kept.unwritten), now_ms - oldest
+
+    async def load_lobby(self, table_ids: Sequence[str]) -> list[bytes]:
+        """See `TableStore`."""
+        return [self._kept.lobby.get(table_id, b"") for table_id in table_ids]
+
+    async def hint_lobby(self, table_id: str) -> None:
+        """See `TableStore`."""
+        self._kept.lobby_changes[table_id] = self._clock.now_ms()
+
+    async def changed_lobby(self, since_ms: int, limit: int) -> list[str]:
+        """See `TableStore`."""
+        changed = sorted((at, table_id) for table_id, at in self._kept.lobby_changes.items() if at >= since_ms)
+        return [table_id for _, table_id in changed[:limit]]
 
     async def beat(self, gap_max_ms: int) -> Outage:
         """See `TableStore`."""

@@ -24,11 +24,12 @@ from services.rules.awaits import (
 from services.rules.commands import AnyCommand, Begin, ClockRanOut, DeliverDeal, DeliverExchange, DeliverLateCard
 from services.rules.events import AnyEvent, ForcedBetPosted
 from services.rules.state import HandState
-from services.table import words
+from services.table import preselection, words
 from services.table.draft import Draft
 from services.table.narrate import BrokenHandError, Reshuffled, chips, narrate
 from services.table.state import (
     HAND_EFFECTS,
+    RECENT_HANDS_MAX,
     CollectBets,
     DealHand,
     DealLateCard,
@@ -66,10 +67,24 @@ def clockwise(seats: list[int], after: int) -> list[int]:
     return [seat for seat in ascending if seat > after] + [seat for seat in ascending if seat <= after]
 
 
-def begin_hand(draft: Draft) -> None:
-    """Asks for a new hand with everybody who is ready."""
+def blinds_of(state: TableState, seats: list[Seat]) -> tuple[int, int]:
+    """The seats that would post small and big blind if these were dealt in; zeros where lots are still to be drawn."""
+    numbers = [seat.number for seat in seats]
+    button = _next_button(state, numbers)
+    if not button or not state.rulebook.big_blind:
+        return 0, 0
+    order = clockwise(numbers, button)
+    return (order[1], order[0]) if len(order) == 2 else (order[0], order[1])
+
+
+def must_post(state: TableState, seats: list[Seat], seat: Seat) -> bool:
+    """Whether this seat would have to post something if these were dealt in."""
+    return state.rulebook.ante > 0 or seat.owes_blind or seat.number in blinds_of(state, seats)
+
+
+def begin_hand(draft: Draft, seats: list[Seat]) -> None:
+    """Asks for a new hand with these seats."""
     state = draft.state
-    seats = ready_seats(state)
     numbers = [seat.number for seat in seats]
     state.last_hand += 1
     state.hand = Hand(
@@ -118,7 +133,7 @@ def hand_opened(draft: Draft, button: int, deck_number: int, commitment: bytes, 
             deck_number=deck_number,
             commitment=commitment,
             chain=chain,
-            options=words.options(state.rulebook, state.hand_interval_ms),
+            options=words.options(state.rulebook, state.settings),
         )
     )
     cutter = clockwise(list(hand.seats), button)[0]
@@ -176,8 +191,7 @@ def _posts(state: TableState, hand: Hand) -> tuple[dict[int, int], dict[int, int
     book = state.rulebook
     if not book.big_blind:
         return {}, {}
-    order = clockwise(list(hand.seats), hand.button)
-    in_blinds = set(order[:2]) if len(order) > 2 else set(order)
+    in_blinds = set(clockwise(list(hand.seats), hand.button)[:2])
     owing = [number for number in hand.seats if state.seats[number].owes_blind and number not in in_blinds]
     posts = dict.fromkeys(owing, book.big_blind)
     dead = {number: book.small_blind for number in owing if state.seats[number].owes_dead and book.small_blind}
@@ -257,6 +271,14 @@ def clock_ran_out(draft: Draft) -> None:
         _tell_turn(draft, clock.seat, clock.turn, seat.time_bank_ms)
         draft.start_clock(bank)
         return
+    grace_ms = draft.state.settings.disconnect_ms
+    if seat is not None and not seat.connected and not clock.extended and grace_ms:
+        # A lost connection gets some time once a turn; the time bank, if it ran, is used up.
+        if clock.on_bank:
+            draft.change_seat(seat.number, time_bank_ms=0)
+        _tell_turn(draft, clock.seat, clock.turn, grace_ms)
+        draft.start_clock(TableClock(clock.kind, grace_ms, clock.seat, clock.turn, extended=True))
+        return
     command(draft, ClockRanOut(clock.seat), turn=clock.turn)
     if seat is not None:
         missed = seat.missed_clocks + 1
@@ -309,9 +331,15 @@ def advance(draft: Draft) -> None:
             case _:
                 return
         if not _is_away(draft.state, hand, seat):
-            if draft.state.mode != "paused":
+            if draft.state.mode == "paused":
+                return
+            chosen = preselection.take(draft, hand, seat) if kind == "act" else None
+            if chosen is None:
                 _start_turn(draft, seat, kind, clock_ms)
-            return
+                return
+            draft.state.turns += 1
+            command(draft, chosen, turn=draft.state.turns)
+            continue
         command(draft, ClockRanOut(seat))
 
 
@@ -399,6 +427,8 @@ def hand_settled(draft: Draft, stacks: dict[str, int], next_commitment: bytes) -
             growth = state.rulebook.time_bank_growth_ms
             bank_ms = max(seat.time_bank_ms, min(TIME_BANK_MAX_MS, seat.time_bank_ms + growth))
             draft.change_seat(number, stack=chips_left, time_bank_ms=bank_ms)
+    pot = sum(each.amount for each in engine.pots) or engine.carry_out
+    state.recent_hands = (*state.recent_hands, (draft.now_ms, pot))[-RECENT_HANDS_MAX:]
     state.carry = engine.carry_out
     state.button_stays = engine.outcome == "passed_out" and engine.next_button == hand.button
     draft.tell(hand_settled=event_pb2.HandSettled(next_commitment=next_commitment))

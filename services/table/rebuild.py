@@ -64,6 +64,7 @@ async def rebuild(parts: Parts, table_id: str, stale: TableState | None, reason:
     if stale is not None and state.mode == "open":
         state.mode, state.mode_reason = stale.mode, stale.mode_reason
     if stale is not None:
+        state.waiting = tuple(each for each in stale.waiting if not each.seat)
         # What was answered stays answered; what was only promised can be asked again.
         state.answers = {
             caller: tuple(each for each in answers if each.answer) for caller, answers in stale.answers.items()
@@ -89,7 +90,8 @@ def _empty(record: TableRecord) -> TableState:
         rulebook=book.without_texts(),
         currency=record.currency,
         created_ms=record.created_ms,
-        hand_interval_ms=record.hand_interval_ms,
+        settings=record.settings,
+        template=record.template,
         epoch=record.epoch,
         overrides=record.overrides,
         mode="closed" if record.closed_ms else "open",
@@ -124,6 +126,9 @@ async def _seats(
             leaving=old.leaving,
             auto_muck=old.auto_muck,
             time_bank_ms=old.time_bank_ms,
+            wait_for_blind=old.wait_for_blind,
+            auto_post=old.auto_post,
+            auto_rebuy=old.auto_rebuy,
         )
     for orphan in stacks.values():
         # The registry had closed this sitting; the ledger's part of leaving was still to come.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -76,6 +76,7 @@ class RedisStore:
             first,
             batch,
             self._key(table_id, "events"),
+            commit.lobby,
         ]
         with metrics.STORE_SECONDS.labels("commit").time():
             answer = await reached(
@@ -226,6 +227,26 @@ class RedisStore:
             waiting += count
             oldest_ms = min([oldest_ms, *(int(score) for _, score in first)])
         return waiting, now_ms - oldest_ms
+
+    async def load_lobby(self, table_ids: Sequence[str]) -> list[bytes]:
+        """See `TableStore`."""
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for table_id in table_ids:
+                pipe.hget(self._key(table_id, "state"), "lobby")
+            rows = await reached(pipe.execute())
+        return [row or b"" for row in rows]
+
+    async def hint_lobby(self, table_id: str) -> None:
+        """See `TableStore`."""
+        now_ms = self._estimate_ms() or await self.now_ms()
+        await reached(self._redis.zadd(f"{self._prefix}:lobby", {table_id: now_ms}))
+
+    async def changed_lobby(self, since_ms: int, limit: int) -> list[str]:
+        """See `TableStore`."""
+        members = await reached(
+            self._redis.zrangebyscore(f"{self._prefix}:lobby", since_ms, "+inf", start=0, num=limit)
+        )
+        return [member.decode() for member in members]
 
     async def beat(self, gap_max_ms: int) -> Outage:
         """See `TableStore`."""

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, RowMapping
 
 from services.runtime.database import Database
 from services.runtime.errors import Fault
+from services.table.state import TableSettings
 
 PAGE_MAX: Final = 200
 
@@ -26,7 +27,8 @@ _tables = sa.Table(
     sa.Column("display_name", sa.String),
     sa.Column("rulebook", sa.String),
     sa.Column("overrides", sa.Text),
-    sa.Column("hand_interval_ms", sa.BigInteger),
+    sa.Column("settings", sa.Text),
+    sa.Column("template", sa.String),
     sa.Column("currency", sa.String),
     sa.Column("created_ms", sa.BigInteger),
     sa.Column("closed_ms", sa.BigInteger),
@@ -51,6 +53,37 @@ _sittings = sa.Table(
 )
 
 
+_templates = sa.Table(
+    "templates",
+    _metadata,
+    sa.Column("template_id", sa.String, primary_key=True),
+    sa.Column("rulebook", sa.String),
+    sa.Column("overrides", sa.Text),
+    sa.Column("settings", sa.Text),
+    sa.Column("currency", sa.String),
+    sa.Column("spare_tables", sa.Integer),
+    sa.Column("max_tables", sa.Integer),
+    sa.Column("made", sa.BigInteger),
+    sa.Column("request_digest", sa.String),
+    sa.Column("deleted", sa.Boolean),
+)
+
+
+class Template(msgspec.Struct, frozen=True):
+    """A kind of table of which the house keeps some open. `made` counts the tables made of it so far."""
+
+    template_id: str
+    rulebook: str
+    overrides: dict[str, int | str | bool]
+    settings: TableSettings
+    currency: str
+    spare_tables: int
+    max_tables: int
+    request_digest: str
+    made: int = 0
+    deleted: bool = False
+
+
 class TableRecord(msgspec.Struct, frozen=True):
     """A table as it was opened. `overrides` are rulebook options by name; `button` is that of the last hand, or 0."""
 
@@ -58,7 +91,8 @@ class TableRecord(msgspec.Struct, frozen=True):
     display_name: str
     rulebook: str
     overrides: dict[str, int | str | bool]
-    hand_interval_ms: int
+    settings: TableSettings
+    template: str
     currency: str
     created_ms: int
     closed_ms: int | None
@@ -83,11 +117,12 @@ class NewTable(msgspec.Struct, frozen=True):
     display_name: str
     rulebook: str
     overrides: Mapping[str, int | str | bool]
-    hand_interval_ms: int
+    settings: TableSettings
     currency: str
     request_id: str
     requested_by: str
     request_digest: str
+    template: str = ""
 
 
 class Registry:
@@ -109,6 +144,26 @@ class Registry:
     ) -> list[TableRecord]:
         """Tables by id, beyond `after`, at most `limit`."""
         return await self._db.read(_list_tables, after, limit, rulebook, show_closed)
+
+    async def create_template(self, template: Template) -> Template:
+        """Makes a template, or returns the one that the same request made. Raises `ACTION_CONFLICT`."""
+        return await self._db.write(_create_template, template)
+
+    async def list_templates(self, after: str, limit: int, *, show_deleted: bool = False) -> list[Template]:
+        """Templates by id, beyond `after`, at most `limit`."""
+        return await self._db.read(_list_templates, after, limit, show_deleted)
+
+    async def delete_template(self, template_id: str) -> None:
+        """Ends a template; again is no change. Raises `TEMPLATE_NOT_FOUND`."""
+        await self._db.write(_delete_template, template_id)
+
+    async def count_made(self, template_id: str, made: int) -> bool:
+        """Takes the next number of a template's tables; False if another process took it."""
+        return await self._db.write(_count_made, template_id, made)
+
+    async def tables_of(self, template_id: str, limit: int) -> list[TableRecord]:
+        """Open tables of a template, by id."""
+        return await self._db.read(_tables_of, template_id, limit)
 
     async def open_hand(self, table_id: str, epoch: int, hand: int, button: int) -> bool:
         """Gives out the next hand number; the same again is no change. False if the registry is ahead of the caller."""
@@ -156,7 +211,8 @@ def _create_table(conn: Connection, new: NewTable, now_ms: int) -> TableRecord:
         "display_name": new.display_name,
         "rulebook": new.rulebook,
         "overrides": json.dumps(dict(new.overrides), sort_keys=True),
-        "hand_interval_ms": new.hand_interval_ms,
+        "settings": dump_settings(new.settings),
+        "template": new.template,
         "currency": new.currency,
         "created_ms": now_ms,
         "closed_ms": None,
@@ -185,6 +241,60 @@ def _list_tables(conn: Connection, after: str, limit: int, rulebook: str, show_c
     if not show_closed:
         query = query.where(_tables.c.closed_ms.is_(None))
     return [_record(row) for row in conn.execute(query).mappings()]
+
+
+def _create_template(conn: Connection, new: Template) -> Template:
+    query = sa.select(_templates).where(_templates.c.template_id == new.template_id)
+    row = conn.execute(query).mappings().first()
+    if row is not None:
+        if row["request_digest"] != new.request_digest or row["deleted"]:
+            raise Fault("ACTION_CONFLICT", f"there is a template {new.template_id!r} already", field="template_id")
+        return _template(row)
+    values: dict[str, Any] = {
+        **{name: getattr(new, name) for name in new.__struct_fields__},
+        "overrides": json.dumps(new.overrides, sort_keys=True),
+        "settings": dump_settings(new.settings),
+    }
+    conn.execute(sa.insert(_templates).values(values))
+    return new
+
+
+def _list_templates(conn: Connection, after: str, limit: int, show_deleted: bool) -> list[Template]:
+    query = sa.select(_templates).where(_templates.c.template_id > after).order_by(_templates.c.template_id)
+    if not show_deleted:
+        query = query.where(_templates.c.deleted.is_(False))
+    return [_template(row) for row in conn.execute(query.limit(limit)).mappings()]
+
+
+def _delete_template(conn: Connection, template_id: str) -> None:
+    this = _templates.c.template_id == template_id
+    if conn.execute(sa.update(_templates).where(this).values(deleted=True)).rowcount == 0:
+        raise Fault("TEMPLATE_NOT_FOUND", f"there is no template {template_id!r}", template=template_id)
+
+
+def _count_made(conn: Connection, template_id: str, made: int) -> bool:
+    this = sa.and_(_templates.c.template_id == template_id, _templates.c.made == made)
+    return conn.execute(sa.update(_templates).where(this).values(made=made + 1)).rowcount == 1
+
+
+def _tables_of(conn: Connection, template_id: str, limit: int) -> list[TableRecord]:
+    query = sa.select(_tables).where(_tables.c.template == template_id, _tables.c.closed_ms.is_(None))
+    return [_record(row) for row in conn.execute(query.order_by(_tables.c.table_id).limit(limit)).mappings()]
+
+
+def _template(row: RowMapping) -> Template:
+    return Template(
+        template_id=row["template_id"],
+        rulebook=row["rulebook"],
+        overrides=json.loads(row["overrides"]),
+        settings=load_settings(row["settings"]),
+        currency=row["currency"],
+        spare_tables=row["spare_tables"],
+        max_tables=row["max_tables"],
+        request_digest=row["request_digest"],
+        made=row["made"],
+        deleted=bool(row["deleted"]),
+    )
 
 
 def _open_hand(conn: Connection, table_id: str, epoch: int, hand: int, button: int) -> bool:
@@ -270,7 +380,8 @@ def _record(row: RowMapping) -> TableRecord:
         display_name=row["display_name"],
         rulebook=row["rulebook"],
         overrides=json.loads(row["overrides"]),
-        hand_interval_ms=row["hand_interval_ms"],
+        settings=load_settings(row["settings"]),
+        template=row["template"],
         currency=row["currency"],
         created_ms=row["created_ms"],
         closed_ms=row["closed_ms"],
@@ -278,3 +389,13 @@ def _record(row: RowMapping) -> TableRecord:
         last_hand=row["last_hand"],
         button=row["button"],
     )
+
+
+def dump_settings(settings: TableSettings) -> str:
+    """Settings as the registry stores them."""
+    return msgspec.json.encode(settings).decode()
+
+
+def load_settings(text: str) -> TableSettings:
+    """Settings that `dump_settings` wrote; what a later version added has its default."""
+    return msgspec.json.decode(text, type=TableSettings)

@@ -13,19 +13,22 @@ from services.rules.cards import CardUnknown, parse_cards
 from services.runtime.auth import Identity
 from services.runtime.errors import Fault
 from services.table import asks, words
-from services.table.registry import NewTable
-from services.table.state import Request
+from services.table.registry import NewTable, Template
+from services.table.state import Preselected, Request, TableSettings
 
 ID_MAX: Final = 64
 TABLE_ID: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
+TEMPLATE_ID: Final = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,28}[a-z0-9])?")
+TEMPLATE_TABLES_MAX: Final = 1_000
 CURRENCY: Final = re.compile(r"[A-Z]{3,8}")
 REASON_MAX: Final = 200
 DISPLAY_NAME_MAX: Final = 60
 CUT_BYTES_MAX: Final = 64
 CARDS_MAX: Final = 5
-HAND_INTERVAL_MS: Final = 2_000
-HAND_INTERVAL_MIN_MS: Final = 0
 HAND_INTERVAL_MAX_MS: Final = 600_000
+DISCONNECT_MAX_MS: Final = 120_000
+OBSERVERS_MAX: Final = 10_000
+CHAT_MAX: Final = 200
 AMOUNT_MAX: Final = 2**63 - 1
 _PRINTABLE: Final = re.compile(r"[^\x00-\x1f\x7f]+")
 
@@ -34,6 +37,14 @@ KINDS: Final = {
     table_pb2.ACTION_KIND_DISCARD: "discard",
     table_pb2.ACTION_KIND_CUT: "cut",
     table_pb2.ACTION_KIND_SHOW: "show",
+}
+
+
+PRESELECTIONS: Final[dict[int, Preselected]] = {
+    table_pb2.PRESELECTION_UNSPECIFIED: "",
+    table_pb2.PRESELECTION_CHECK_FOLD: "check_fold",
+    table_pb2.PRESELECTION_CHECK: "check",
+    table_pb2.PRESELECTION_CALL: "call",
 }
 
 
@@ -87,14 +98,7 @@ def new_table(identity: Identity, asked: table_service_pb2.CreateTableRequest) -
     display_name = asked.display_name or asked.table_id
     if len(display_name) > DISPLAY_NAME_MAX or not _PRINTABLE.fullmatch(display_name):
         raise invalid("display_name", f"must be at most {DISPLAY_NAME_MAX} printable characters")
-    prefix, _, book = (asked.rulebook or "rulebooks/house").partition("/")
-    if prefix != "rulebooks" or not TABLE_ID.fullmatch(book):
-        raise invalid("rulebook", "must be 'rulebooks/' and a rulebook's id")
-    interval_ms = HAND_INTERVAL_MS
-    if asked.overrides.HasField("hand_interval"):
-        interval_ms = asked.overrides.hand_interval.ToMilliseconds()
-    if not HAND_INTERVAL_MIN_MS <= interval_ms <= HAND_INTERVAL_MAX_MS:
-        raise invalid("overrides.hand_interval", f"must be from 0 to {HAND_INTERVAL_MAX_MS} ms")
+    book = rulebook_id(asked.rulebook, "rulebook")
     for bound in ("buy_in_min_minor", "buy_in_max_minor"):
         if asked.overrides.HasField(bound):
             raise invalid(f"overrides.{bound}", "follows from the stakes and cannot be set")
@@ -103,12 +107,79 @@ def new_table(identity: Identity, asked: table_service_pb2.CreateTableRequest) -
         display_name=display_name,
         rulebook=book,
         overrides=words.overrides(asked.overrides),
-        hand_interval_ms=interval_ms,
+        settings=settings(asked.overrides, "overrides"),
         currency=asked.currency,
         request_id=request.request_id,
         requested_by=request.caller,
         request_digest=request.digest.hex(),
     )
+
+
+def settings(asked: table_pb2.GameOptions, field: str) -> TableSettings:
+    """How a table is run; what is not set has its default. Raises `INVALID_REQUEST`."""
+    given: dict[str, int | bool] = {}
+    for name, option, most in (
+        ("hand_interval", "hand_interval_ms", HAND_INTERVAL_MAX_MS),
+        ("disconnect_time", "disconnect_ms", DISCONNECT_MAX_MS),
+    ):
+        if asked.HasField(name):  # type: ignore[arg-type]  # the names stand above
+            given[option] = getattr(asked, name).ToMilliseconds()
+            if not 0 <= given[option] <= most:
+                raise invalid(f"{field}.{name}", f"must be from 0 to {most} ms")
+    if asked.HasField("chat"):
+        given["chat"] = asked.chat
+    if asked.HasField("observers_max"):
+        given["observers_max"] = asked.observers_max
+        if not 0 <= asked.observers_max <= OBSERVERS_MAX:
+            raise invalid(f"{field}.observers_max", f"must be from 0 to {OBSERVERS_MAX}")
+    return TableSettings(**given)  # type: ignore[arg-type]  # each of its own kind
+
+
+def new_template(identity: Identity, asked: table_service_pb2.CreateTemplateRequest) -> Template:
+    """A template to make; its rulebook is looked at elsewhere. Raises `INVALID_REQUEST`."""
+    request = request_of(identity, asked.request_id, asked)
+    if not TEMPLATE_ID.fullmatch(asked.template_id):
+        raise invalid("template_id", "must be 1 to 30 of a-z, 0-9 and '-', not beginning or ending with '-'")
+    template = asked.template
+    if not CURRENCY.fullmatch(template.currency):
+        raise invalid("template.currency", "must be an ISO 4217 code, or 3 to 8 capital letters for play money")
+    if not 1 <= template.max_tables <= TEMPLATE_TABLES_MAX:
+        raise invalid("template.max_tables", f"must be from 1 to {TEMPLATE_TABLES_MAX}")
+    if not 0 <= template.spare_tables <= template.max_tables:
+        raise invalid("template.spare_tables", "must be from 0 to max_tables")
+    return Template(
+        template_id=asked.template_id,
+        rulebook=rulebook_id(template.rulebook, "template.rulebook"),
+        overrides=words.overrides(template.overrides),
+        settings=settings(template.overrides, "template.overrides"),
+        currency=template.currency,
+        spare_tables=template.spare_tables,
+        max_tables=template.max_tables,
+        request_digest=request.digest.hex(),
+    )
+
+
+def rulebook_id(name: str, field: str) -> str:
+    """The id in `rulebooks/{rulebook}`; the default one's for nothing. Raises `INVALID_REQUEST`."""
+    prefix, _, book = (name or "rulebooks/house").partition("/")
+    if prefix != "rulebooks" or not TABLE_ID.fullmatch(book):
+        raise invalid(field, "must be 'rulebooks/' and a rulebook's id")
+    return book
+
+
+def template_id(name: str) -> str:
+    """The id in `templates/{template}`. Raises `INVALID_REQUEST`."""
+    prefix, _, ident = name.partition("/")
+    if prefix != "templates" or not TEMPLATE_ID.fullmatch(ident):
+        raise invalid("name", "must be 'templates/' and 1 to 30 of a-z, 0-9 and '-'")
+    return ident
+
+
+def chat_text(text: str) -> str:
+    """What somebody says. Raises `INVALID_REQUEST`."""
+    if not 1 <= len(text) <= CHAT_MAX or not text.strip() or not _PRINTABLE.fullmatch(text):
+        raise invalid("text", f"must be 1 to {CHAT_MAX} printable characters")
+    return text
 
 
 def action(identity: Identity, asked: table_service_pb2.SubmitActionRequest) -> asks.TakeAction:

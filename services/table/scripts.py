@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 # KEYS: state, log. ARGV: expected epoch, version, commit; following epoch, version, commit; blob; sequence;
-# deadline (-1 keep, -2 clear, else milliseconds from now); first sequence; batch ('' for none); channel.
+# deadline (-1 keep, -2 clear, else milliseconds from now); first sequence; batch ('' for none); channel; lobby row.
 # Answer: {1, now, deadline}, or {0} if the table has moved on.
 COMMIT: Final = """
 local at = redis.call('HMGET', KEYS[1], 'epoch', 'version', 'commit', 'deadline', 'at')
@@ -27,7 +27,7 @@ elseif ARGV[9] ~= '-1' then
   deadline = string.format('%.0f', now + tonumber(ARGV[9]))
 end
 redis.call('HSET', KEYS[1], 'epoch', ARGV[4], 'version', ARGV[5], 'commit', ARGV[6], 'blob', ARGV[7],
-  'sequence', ARGV[8], 'deadline', deadline, 'at', stamp)
+  'sequence', ARGV[8], 'deadline', deadline, 'at', stamp, 'lobby', ARGV[13])
 if ARGV[11] ~= '' then
   redis.call('XADD', KEYS[2], ARGV[4] .. '-' .. ARGV[10], 'a', stamp, 'b', ARGV[11])
   redis.call('PUBLISH', ARGV[12], stamp .. ':' .. ARGV[11])

@@ -7,7 +7,7 @@ from typing import Final
 from fivedraw.table.v1 import event_pb2, table_service_pb2
 
 from services.runtime.errors import Fault
-from services.table import asks, play, words
+from services.table import asks, play, waiting, words
 from services.table.draft import Draft
 from services.table.narrate import BrokenHandError
 from services.table.state import (
@@ -47,7 +47,7 @@ def sit_down(draft: Draft, ask: asks.SitDown) -> None:
     if taken is not None:
         raise Fault("ALREADY_SEATED", f"{caller} sits in seat {taken.number}", seat=str(taken.number))
     book = state.rulebook
-    number = _free_seat(state, ask.seat)
+    number = _free_seat(state, caller, ask.seat)
     least = max(book.min_buy_in_minor, ask.left_with)
     most = max(book.max_buy_in_minor, ask.left_with)
     if ask.buy_in < ask.left_with:
@@ -63,24 +63,24 @@ def sit_down(draft: Draft, ask: asks.SitDown) -> None:
         raise Fault("BUY_IN_OUT_OF_RANGE", f"a buy-in of {ask.buy_in} is not within {least} to {most}", **facts)
     sitting = f"{state.table_id}.{state.epoch}.{state.effects_made + 1}"
     state.seats[number] = Seat(number, caller, sitting, time_bank_ms=book.time_bank_ms)
+    waiting.remove(draft, caller)
     draft.promise(ask.request)
     draft.add_effect(BuyIn, hand=0, seat=number, sitting=sitting, player=caller, amount=ask.buy_in, request=ask.request)
 
 
-def _free_seat(state: TableState, wanted: int) -> int:
+def _free_seat(state: TableState, caller: str, wanted: int) -> int:
+    """The seat wanted, or any that is free; one kept for a player of the waiting list is free for them alone."""
     seats = state.rulebook.seats
-    if wanted:
-        if not 1 <= wanted <= seats:
-            raise Fault(
-                "SEAT_NOT_FOUND", f"seat {wanted} is not one of 1 to {seats}", tried=str(wanted), most=str(seats)
-            )
-        if wanted in state.seats:
-            raise Fault("SEAT_TAKEN", f"seat {wanted} is taken", seat=str(wanted))
-        return wanted
-    for number in range(1, seats + 1):
-        if number not in state.seats:
-            return number
-    raise Fault("SEAT_TAKEN", f"all {seats} seats of {state.name} are taken", seat="0")
+    if wanted > seats:
+        facts = {"tried": str(wanted), "most": str(seats)}
+        raise Fault("SEAT_NOT_FOUND", f"seat {wanted} is not one of 1 to {seats}", **facts)
+    free = waiting.free_seats(state, caller)
+    if wanted and wanted not in free:
+        raise Fault("SEAT_TAKEN", f"seat {wanted} is taken", seat=str(wanted))
+    if not free:
+        raise Fault("SEAT_TAKEN", f"all {seats} seats of {state.name} are taken", seat="0")
+    offered = next((each.seat for each in state.waiting if each.player == caller and each.seat), 0)
+    return wanted or offered or free[0]
 
 
 def bought_in(draft: Draft, effect: BuyIn, stack: int, display_name: str) -> None:
@@ -103,6 +103,7 @@ def bought_in(draft: Draft, effect: BuyIn, stack: int, display_name: str) -> Non
 def buy_in_refused(draft: Draft, effect: BuyIn) -> None:
     """The ledger refused the buy-in: the seat is free again. Nobody was told of it."""
     del draft.state.seats[effect.seat]
+    waiting.offer(draft)
 
 
 def top_up(draft: Draft, ask: asks.TopUp) -> None:
@@ -140,15 +141,35 @@ def topped_up(draft: Draft, effect: TopUp, stack: int) -> None:
 
 
 def update_seat(draft: Draft, ask: asks.UpdateSeat) -> None:
-    """Sits out or in, and sets what happens at showdown."""
+    """Sits out or in, and sets how the seat is treated; only the first is told to others."""
     seat = own_seat(draft.state, ask.request.caller)
-    if ask.auto_muck is not None:
-        seat = draft.change_seat(seat.number, auto_muck=ask.auto_muck)
+    most = draft.state.rulebook.max_buy_in_minor
+    if ask.auto_rebuy is not None and not 0 <= ask.auto_rebuy <= most:
+        facts = {"tried": str(ask.auto_rebuy), "least": "0", "most": str(most)}
+        raise Fault("BUY_IN_OUT_OF_RANGE", f"a rebuy of {ask.auto_rebuy} is not within 0 to {most}", **facts)
+    wishes = {
+        "auto_muck": ask.auto_muck,
+        "wait_for_blind": ask.wait_for_blind,
+        "auto_post": ask.auto_post,
+        "auto_rebuy": ask.auto_rebuy,
+    }
+    seat = draft.change_seat(seat.number, **{name: wish for name, wish in wishes.items() if wish is not None})
     if ask.sitting_out is not None and ask.sitting_out != seat.sitting_out:
         word = "sit_out" if ask.sitting_out else "sit_in"
         seat = _change(draft, seat.number, word, sitting_out=ask.sitting_out, missed_clocks=0)
-    told = table_service_pb2.UpdateSeatResponse(seat=words.seat_view(draft.state, seat))
+    told = table_service_pb2.UpdateSeatResponse(
+        seat=words.seat_view(draft.state, seat), settings=words.seat_settings(seat)
+    )
     draft.answer(ask.request, told)
+
+
+def connection(draft: Draft, player: str, connected: bool) -> bool:
+    """Notes that a player's last stream ended, or that one is there again. False if that is known."""
+    seat = draft.state.seat_of(player)
+    if seat is None or seat.joining or seat.connected == connected:
+        return False
+    _change(draft, seat.number, "connection", connected=connected)
+    return True
 
 
 def leave(draft: Draft, ask: asks.Leave) -> None:
@@ -180,6 +201,7 @@ def cashed_out(draft: Draft, effect: CashOut, amount: int) -> None:
                 seat=seat.number, player=seat.player, amount_minor=amount, reason=LEAVE_REASON[seat.leave_why]
             )
         )
+        waiting.offer(draft)
     if effect.request is not None:
         told = table_service_pb2.LeaveTableResponse(amount_minor=amount)
         draft.answer(effect.request, told)
@@ -199,12 +221,14 @@ def between_hands(draft: Draft) -> None:
     if state.mode == "closing":
         _closing(draft)
         return
+    if state.pause_after:
+        pause(draft, state.pause_after)
     for seat in list(state.seats.values()):
         _settle_seat(draft, seat)
     if state.mode != "open" or state.effects or state.clock is not None:
         return
     if state.hand is not None or len(play.ready_seats(state)) >= 2:
-        draft.start_clock(TableClock("next_hand", state.hand_interval_ms))
+        draft.start_clock(TableClock("next_hand", state.settings.hand_interval_ms))
     elif state.carry:
         draft.start_clock(TableClock("idle_carry", IDLE_CARRY_MS))
 
@@ -213,8 +237,32 @@ def next_hand_due(draft: Draft) -> None:
     """The pause between hands is over: the last hand's history is due, and a new hand if two are ready."""
     _end_last_hand(draft)
     draft.stop_clock()
-    if draft.state.mode == "open" and len(play.ready_seats(draft.state)) >= 2:
-        play.begin_hand(draft)
+    if draft.state.mode != "open":
+        return
+    seats = _dealt_in(draft)
+    if len(seats) >= 2:
+        play.begin_hand(draft, seats)
+
+
+def _dealt_in(draft: Draft) -> list[Seat]:
+    """Who is dealt in: all who are ready, but for those who wait for the big blind, and who would not post."""
+    while True:
+        state = draft.state
+        ready = play.ready_seats(state)
+        patient = [seat for seat in ready if seat.owes_blind and seat.wait_for_blind]
+        seats = [seat for seat in ready if seat not in patient]
+        if len(seats) < 2:
+            seats = ready
+        else:
+            for seat in patient:
+                trial = sorted([*seats, seat], key=lambda each: each.number)
+                if play.blinds_of(state, trial)[1] == seat.number:
+                    seats = trial
+        unwilling = [seat for seat in seats if not seat.auto_post and play.must_post(state, seats, seat)]
+        if not unwilling or len(seats) < 2:
+            return seats
+        for seat in unwilling:
+            sit_out(draft, seat.number, "would_not_post")
 
 
 def idle_carry_due(draft: Draft) -> None:
@@ -228,6 +276,24 @@ def wake(draft: Draft) -> None:
     clock = draft.state.clock
     if clock is not None and clock.kind == "idle_carry" and len(play.ready_seats(draft.state)) >= 2:
         draft.stop_clock()
+
+
+def top_up_refused(draft: Draft, effect: TopUp) -> None:
+    """The ledger refused a top-up; a rebuy that was made without asking is not tried again."""
+    seat = draft.state.seats.get(effect.seat)
+    if effect.request is None and seat is not None and seat.sitting == effect.sitting and seat.stack == 0:
+        _change(draft, effect.seat, "cannot_rebuy", auto_rebuy=0, sitting_out=True)
+
+
+def pause(draft: Draft, reason: str) -> None:
+    """Stands the table still; a turn's clock keeps what it had left."""
+    state = draft.state
+    state.mode, state.mode_reason, state.pause_after = "paused", reason, ""
+    if state.clock is not None and state.clock.kind in ("next_hand", "idle_carry"):
+        draft.stop_clock()
+    else:
+        draft.hold_clock(max(0, draft.deadline_ms - draft.now_ms))
+    draft.tell(table_paused=event_pb2.TablePaused(reason=reason))
 
 
 def sit_out(draft: Draft, number: int, reason: str) -> None:
@@ -257,6 +323,10 @@ def _settle_seat(draft: Draft, seat: Seat) -> None:
         if amount > 0:
             draft.add_effect(TopUp, hand=0, seat=seat.number, sitting=seat.sitting, amount=amount)
             return
+    if seat.stack == 0 and seat.auto_rebuy and not seat.sitting_out:
+        amount = min(seat.auto_rebuy, state.rulebook.max_buy_in_minor)
+        draft.add_effect(TopUp, hand=0, seat=seat.number, sitting=seat.sitting, amount=amount)
+        return
     if seat.stack == 0 and not seat.sitting_out:
         _change(draft, seat.number, "no_chips", sitting_out=True)
 

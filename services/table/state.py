@@ -15,10 +15,30 @@ from services.rules.state import HandState
 STATE_VERSION: Final = 1
 ANSWERS_PER_CALLER_MAX: Final = 8
 CALLERS_REMEMBERED_MAX: Final = 64
+RECENT_HANDS_MAX: Final = 20
+WAITING_MAX: Final = 50
 
 Mode = Literal["open", "paused", "closing", "closed"]
 ClockKind = Literal["act", "draw", "cut", "next_hand", "idle_carry"]
 LeaveWhy = Literal["asked", "table_closed", "absent"]
+Preselected = Literal["", "check_fold", "check", "call"]
+
+
+class TableSettings(msgspec.Struct, frozen=True, gc=False):
+    """How a table is run, beside its game: pause between hands, chat, watchers, and time for lost connections."""
+
+    hand_interval_ms: int = 2_000
+    chat: bool = False
+    observers_max: int = 100
+    disconnect_ms: int = 15_000
+
+
+class Waiting(msgspec.Struct, frozen=True, gc=False):
+    """A player on the waiting list. `seat` is kept for them until `until_ms` (store's time); 0 while none is."""
+
+    player: str
+    seat: int = 0
+    until_ms: int = 0
 
 
 class Seat(msgspec.Struct, frozen=True, gc=False):
@@ -29,6 +49,12 @@ class Seat(msgspec.Struct, frozen=True, gc=False):
     owes_dead      missed the small blind too: posts it dead
     missed_clocks  clocks missed in a row
     top_up         chips to add after the hand, 0 for none
+    wait_for_blind waits for the big blind instead of posting one
+    auto_post      posts antes and blinds without being asked
+    auto_rebuy     chips to buy whenever the stack is empty, 0 for none
+    preselected    what to do when the turn comes in hand `preselected_hand`: `check_fold`, `check` or `call`
+    call_most      most chips that a preselected call may add
+    connected      a stream of its player is open
     """
 
     number: int
@@ -46,6 +72,13 @@ class Seat(msgspec.Struct, frozen=True, gc=False):
     time_bank_ms: int = 0
     top_up: int = 0
     leave_why: LeaveWhy = "asked"
+    wait_for_blind: bool = False
+    auto_post: bool = True
+    auto_rebuy: int = 0
+    preselected: Preselected = ""
+    preselected_hand: int = 0
+    call_most: int = 0
+    connected: bool = True
 
 
 class TableClock(msgspec.Struct, frozen=True, gc=False):
@@ -289,6 +322,10 @@ class TableState(msgspec.Struct):
     turns     turns given so far; never reset within an epoch
     effects   what is still to be done, the first first
     answers   caller -> its last requests
+    waiting   the waiting list, first come first
+    pause_after   why the table pauses after this hand; empty if it does not
+    recent_hands  (time, pot) of the last hands
+    chatted   player -> times of its last messages
     """
 
     table_id: str
@@ -296,8 +333,9 @@ class TableState(msgspec.Struct):
     rulebook: Rulebook
     currency: str
     created_ms: int
-    hand_interval_ms: int
+    settings: TableSettings
     epoch: int
+    template: str = ""
     overrides: dict[str, int | str | bool] = {}
     version: int = STATE_VERSION
     sequence: int = 0
@@ -314,12 +352,17 @@ class TableState(msgspec.Struct):
     effects: tuple[AnyEffect, ...] = ()
     effects_made: int = 0
     answers: dict[str, tuple[Answered, ...]] = {}
+    waiting: tuple[Waiting, ...] = ()
+    pause_after: str = ""
+    recent_hands: tuple[tuple[int, int], ...] = ()
+    chatted: dict[str, tuple[int, ...]] = {}
 
     def fork(self) -> TableState:
         """A copy to change; the original stays as it is."""
         copy = msgspec.structs.replace(self)
         copy.seats = dict(self.seats)
         copy.answers = dict(self.answers)
+        copy.chatted = dict(self.chatted)
         return copy
 
     @property

@@ -6,7 +6,7 @@ set of tests on both.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Final, Protocol
 
@@ -39,7 +39,10 @@ class Stored(msgspec.Struct, frozen=True, gc=False):
 
 
 class Commit(msgspec.Struct, frozen=True, gc=False):
-    """One atomic write: only if the table still stands at `expected` (or, with a higher epoch, below that epoch)."""
+    """One atomic write: only if the table still stands at `expected` (or, with a higher epoch, below that epoch).
+
+    `lobby` is the table as a lobby lists it, a serialized `Table`, in the clear.
+    """
 
     expected: Version
     following: Version
@@ -47,6 +50,7 @@ class Commit(msgspec.Struct, frozen=True, gc=False):
     sequence: int
     batch: Batch | None
     deadline: int = KEEP_DEADLINE
+    lobby: bytes = b""
 
 
 class Committed(msgspec.Struct, frozen=True, gc=False):
@@ -140,6 +144,18 @@ class TableStore(Protocol):
 
     async def unwritten(self) -> tuple[int, int]:
         """How many hands' histories are due, and for how many milliseconds the oldest is."""
+        ...
+
+    async def load_lobby(self, table_ids: Sequence[str]) -> list[bytes]:
+        """The lobby's rows of these tables, in order; empty for one that is not stored."""
+        ...
+
+    async def hint_lobby(self, table_id: str) -> None:
+        """Says that a lobby's row has changed."""
+        ...
+
+    async def changed_lobby(self, since_ms: int, limit: int) -> list[str]:
+        """Tables whose rows changed since then, at most `limit`, the longest ago first."""
         ...
 
     async def beat(self, gap_max_ms: int) -> Outage:

@@ -46,9 +46,15 @@ class Viewing:
 
     async def stream(self, resume_after: int, epoch: int) -> AsyncIterator[Response]:
         """All that this viewer may see, from `resume_after` of `epoch` on (0: from a snapshot). Raises `Fault`."""
-        watcher = self._host.fanout.add()
+        state, _ = await self._host.view_state(fresh=False)
+        is_observer = state.seat_of(self._player) is None
+        if is_observer and self._host.fanout.observers >= state.settings.observers_max:
+            facts = {"limit": str(state.settings.observers_max)}
+            raise Fault("TOO_MANY_STREAMS", f"{state.name} has as many observers as it takes", **facts)
+        watcher = self._host.fanout.add(is_observer)
         # Only now, since a listener ends when nobody watches.
         self._listen(self._host)
+        self._host.arrived(self._player)
         try:
             async for response in self._first(resume_after, epoch):
                 yield response
@@ -60,6 +66,7 @@ class Viewing:
                     yield response
         finally:
             self._host.fanout.remove(watcher)
+            self._host.departed(self._player)
 
     async def _first(self, resume_after: int, epoch: int) -> AsyncIterator[Response]:
         state, deadline_ms = await self._host.view_state()

@@ -11,7 +11,9 @@ from services.rules.betting import LegalActions
 from services.rules.cards import format_card
 from services.rules.hand import legal
 from services.rules.rulebook import Rulebook
-from services.table.state import Hand, Seat, TableState
+from services.table import preselection
+from services.table import waiting as waiting_list
+from services.table.state import Hand, Seat, TableSettings, TableState
 
 SEATS_MAX: Final = 9
 BETTING: Final = {
@@ -48,6 +50,13 @@ OUTCOME: Final = {
     "showdown": table_pb2.HAND_OUTCOME_SHOWDOWN,
     "uncontested": table_pb2.HAND_OUTCOME_UNCONTESTED,
     "passed_out": table_pb2.HAND_OUTCOME_PASSED_OUT,
+}
+STAKES_WORD: Final = {"fixed_limit": "FL", "spread_limit": "SL", "pot_limit": "PL", "no_limit": "NL"}
+PRESELECTION: Final = {
+    "": table_pb2.PRESELECTION_UNSPECIFIED,
+    "check_fold": table_pb2.PRESELECTION_CHECK_FOLD,
+    "check": table_pb2.PRESELECTION_CHECK,
+    "call": table_pb2.PRESELECTION_CALL,
 }
 MODE: Final = {
     "open": table_pb2.TABLE_STATE_OPEN,
@@ -102,13 +111,16 @@ def cards(numbers: tuple[int, ...]) -> list[str]:
     return [format_card(number) for number in numbers]
 
 
-def options(book: Rulebook, hand_interval_ms: int) -> table_pb2.GameOptions:
+def options(book: Rulebook, settings: TableSettings) -> table_pb2.GameOptions:
     """All options of a rulebook as the contract tells them."""
     told = table_pb2.GameOptions(
         betting=BETTING[book.betting],
         buy_in_min_minor=book.min_buy_in_minor,
         buy_in_max_minor=book.max_buy_in_minor,
-        hand_interval=duration(hand_interval_ms),
+        hand_interval=duration(settings.hand_interval_ms),
+        chat=settings.chat,
+        observers_max=settings.observers_max,
+        disconnect_time=duration(settings.disconnect_ms),
     )
     for field, option in _PLAIN.items():
         setattr(told, field, getattr(book, option))
@@ -131,13 +143,13 @@ def overrides(asked: table_pb2.GameOptions) -> dict[str, int | str | bool]:
     return given
 
 
-def rulebook(book: Rulebook, hand_interval_ms: int) -> table_pb2.Rulebook:
+def rulebook(book: Rulebook, settings: TableSettings) -> table_pb2.Rulebook:
     """A rulebook with its texts."""
     return table_pb2.Rulebook(
         name=f"rulebooks/{book.name}",
         titles=book.titles,
         texts=book.texts,
-        options=options(book, hand_interval_ms),
+        options=options(book, settings),
     )
 
 
@@ -164,14 +176,54 @@ def table(state: TableState) -> table_pb2.Table:
         display_name=state.display_name,
         rulebook=f"rulebooks/{state.rulebook.name}",
         currency=state.currency,
-        options=options(state.rulebook, state.hand_interval_ms),
+        options=options(state.rulebook, state.settings),
         state=MODE[state.mode],
         seats_taken=len(state.seats),
         hand=state.last_hand,
         epoch=state.epoch,
+        stakes=stakes(state.rulebook),
+        waiting=len(state.waiting),
+        seats_free=len(waiting_list.free_seats(state)),
+        carry_minor=state.carry,
+        stake_minor=state.rulebook.unit_stake,
+        template=f"templates/{state.template}" if state.template else "",
     )
+    told.average_pot_minor, told.hands_per_hour = _pace(state)
     told.create_time.FromMilliseconds(state.created_ms)
     return told
+
+
+def seat_settings(seat: Seat) -> table_pb2.SeatSettings:
+    """How a seat wants to be treated. For its player's eyes."""
+    return table_pb2.SeatSettings(
+        auto_muck=seat.auto_muck,
+        wait_for_blind=seat.wait_for_blind,
+        auto_post=seat.auto_post,
+        auto_rebuy_minor=seat.auto_rebuy,
+    )
+
+
+def stakes(book: Rulebook) -> str:
+    """The stakes in a few characters, minor units."""
+    parts = [STAKES_WORD[book.betting]]
+    if book.betting == "fixed_limit":
+        parts.append(f"{book.small_bet}/{book.big_bet}")
+    elif book.betting == "spread_limit":
+        parts.append(f"{book.spread_min}-{book.spread_max}")
+    elif book.big_blind:
+        parts.append(f"{book.small_blind}/{book.big_blind}")
+    if book.ante:
+        parts.append(f"ante {book.ante}")
+    return " ".join(parts)
+
+
+def _pace(state: TableState) -> tuple[int, int]:
+    """Average pot and hands an hour of the last hands; zeros before there were two."""
+    hands = state.recent_hands
+    if len(hands) < 2:
+        return (hands[0][1] if hands else 0), 0
+    span_ms = max(1, hands[-1][0] - hands[0][0])
+    return sum(pot for _, pot in hands) // len(hands), (len(hands) - 1) * 3_600_000 // span_ms
 
 
 def seat_view(state: TableState, seat: Seat) -> table_pb2.SeatView:
@@ -186,6 +238,7 @@ def seat_view(state: TableState, seat: Seat) -> table_pb2.SeatView:
         drawn=-1,
         time_bank=duration(seat.time_bank_ms),
         waiting_for_blind=seat.owes_blind,
+        disconnected=not seat.connected,
     )
     hand = state.hand
     if hand is not None and hand.engine is not None and hand.sittings.get(seat.number) == seat.sitting:
@@ -262,6 +315,12 @@ def view(state: TableState, viewer: str, deadline_ms: int, reason: str = "") -> 
     own = state.seat_of(viewer)
     if own is not None and not own.joining:
         told.your_seat = own.number
+        told.your_settings.CopyFrom(seat_settings(own))
+        told.your_preselection = PRESELECTION[preselection.choice_of(state, own)]
+    told.your_place = waiting_list.place_of(state, viewer)
+    offer = waiting_list.offer_of(state, viewer)
+    if offer is not None:
+        told.your_offer.CopyFrom(offer)
     turn = turn_of(state)
     if turn is not None:
         if deadline_ms:

@@ -16,7 +16,8 @@ def upgrade() -> None:
         sa.Column("display_name", sa.String(60), nullable=False),
         sa.Column("rulebook", sa.String(40), nullable=False),
         sa.Column("overrides", sa.Text, nullable=False),
-        sa.Column("hand_interval_ms", sa.BigInteger, nullable=False),
+        sa.Column("settings", sa.Text, nullable=False),
+        sa.Column("template", sa.String(40), nullable=False),
         sa.Column("currency", sa.String(8), nullable=False),
         sa.Column("created_ms", sa.BigInteger, nullable=False),
         sa.Column("closed_ms", sa.BigInteger, nullable=True),
@@ -57,6 +58,20 @@ def upgrade() -> None:
         unique=True,
         sqlite_where=still_open,
         postgresql_where=still_open,
+    )
+    op.create_index("tables_by_template", "tables", ["template"])
+    op.create_table(
+        "templates",
+        sa.Column("template_id", sa.String(40), primary_key=True),
+        sa.Column("rulebook", sa.String(40), nullable=False),
+        sa.Column("overrides", sa.Text, nullable=False),
+        sa.Column("settings", sa.Text, nullable=False),
+        sa.Column("currency", sa.String(8), nullable=False),
+        sa.Column("spare_tables", sa.Integer, nullable=False),
+        sa.Column("max_tables", sa.Integer, nullable=False),
+        sa.Column("made", sa.BigInteger, nullable=False),
+        sa.Column("request_digest", sa.String(64), nullable=False),
+        sa.Column("deleted", sa.Boolean, nullable=False),
     )
     op.create_index("sittings_left", "sittings", ["table_id", "player", "closed_ms"])
 
