@@ -176,6 +176,8 @@ class Onlooker:
     records: dict[str, TableRecord] = field(default_factory=dict)
     streams: dict[str, TableStream] = field(default_factory=dict)
     guards: dict[str, CardGuard] = field(default_factory=dict)
+    # Every hand that was shown to everybody.
+    shown: list[list[str]] = field(default_factory=list)
 
     @contextlib.asynccontextmanager
     async def watching(self, house: EmbeddedHouse) -> AsyncIterator[Self]:
@@ -196,6 +198,9 @@ class Onlooker:
         async for update in self.streams[table]:
             self.guards[table].look(update, 0)
             self.records[table].see(update)
+            for event in update.events:
+                if event.HasField("hand_shown"):
+                    self.shown.append(list(event.hand_shown.cards))
 
     def hands(self) -> dict[str, int]:
         """Finished hands so far, by table."""
