@@ -32,6 +32,7 @@ MODULES = (
     "services.rules.pots",
     "services.rules.rulebook",
     "services.rules.showdown",
+    "services.rules.starting",
     "services.rules.views",
     "services.deck.dealing",
 )
