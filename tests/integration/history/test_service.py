@@ -17,6 +17,7 @@ from services.history.reading import HandReader
 from services.history.writing import FinishedHand, HandLog, HandWriter
 from services.rules.commands import Act, Discard
 from services.runtime.clock import SystemClock
+from services.runtime.database import Database
 from services.runtime.errors import Fault
 from tests.unit.history.played import SEALER, play, void
 
@@ -57,9 +58,10 @@ def _mucked_hand():
 
 
 @pytest_asyncio.fixture
-async def house(database, make_settings, serve, channel, token):
+async def house(sqlite_url, make_settings, serve, channel, token):
     """`house.stub("p1", "player")` reads as somebody; four hands are written."""
-    opened = await database("history", isolation="READ COMMITTED")
+    opened = Database(sqlite_url)
+    await opened.migrate("history")
     log = MemoryLog()
     writer = HandWriter(opened, log, SystemClock())
     played = [
@@ -83,7 +85,8 @@ async def house(database, make_settings, serve, channel, token):
             server = await serve(make_settings(), lambda server: add_to(server, reader), name="history")
             return pb_grpc.HistoryServiceStub(channel(server, token=token(subject, *roles)))
 
-    return House
+    yield House
+    await opened.close()
 
 
 async def _refused(call) -> Fault:

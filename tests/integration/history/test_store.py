@@ -153,7 +153,7 @@ async def test_every_filter_finds_what_a_plain_search_finds(database, monkeypatc
             pot_minor=rng.randint(0, 500),
             players=[PlayerSummary(f"players/{name}", 1) for name in rng.sample("abcd", 2)],
         )
-        for number in range(1, 90)
+        for number in range(1, 60)
     ]
     for summary in made:
         await opened.write(store.insert_hand, summary, b"r", 1)
@@ -171,7 +171,7 @@ async def test_every_filter_finds_what_a_plain_search_finds(database, monkeypatc
         Filters(player="players/nobody"),
     ):
         expected = [each.key.hand for each in ordered if _fits(each, filters)]
-        for size in (1, 3, 50):
+        for size in (2, 50):
             assert await _walk(opened, filters, size, oldest_first=oldest_first) == expected, filters
 
 

@@ -85,7 +85,7 @@ def test_scenarios_hold_with_reshuffles_and_the_late_fourth_card() -> None:
                 overrides=overrides,
                 stacks=stacks,
                 folding=0.02,
-                aggression=0.05,
+                aggression=0.6 if game == "openers" else 0.05,
                 time_outs=0.0,
                 discards=(3, 3) if seed % 2 else (3, 5),
                 last_draws_four=bool(seed % 2),
