@@ -53,6 +53,8 @@ def check_cards(hand: DealtHand) -> None:
     """Each of the 52 cards is in one place, the engine and the deck agree on live hands, no own discard comes back."""
     state = hand.state
     dealing.check(hand.deck)
+    demand(state.reshuffles == hand.deck.shuffle, "every reshuffle is told, and no other")
+    demand(state.burned == len(hand.deck.burned), "every burned card is told, and no other")
     if state.stage in ("forced_bets", "deal"):
         return
     for position, seat in enumerate(state.seats):

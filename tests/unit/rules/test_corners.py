@@ -431,6 +431,26 @@ def test_commands_out_of_place_are_invalid():
     assert awaits(state).seats == (2, 3, 1)  # type: ignore[union-attr]
 
 
+def test_a_late_card_is_taken_for_its_seat_and_with_its_burn_only():
+    table = Table("openers", same(1, 2, 3), ante=10, openers="").acts("S2 bet 10", "S3 call", "S1 call")
+    before = table.state
+    cards = before.hands[0]
+    for event in decide(before, Discard(2, cards[:4])):
+        before = evolve(before, event)
+    for event in decide(before, DeliverExchange(2, (40, 41, 42))):
+        before = evolve(before, event)
+    with pytest.raises(CommandInvalid, match="no late card is due"):
+        decide(before, DeliverLateCard(2, 43))
+    for seat in (3, 1):
+        for event in decide(before, Discard(seat)):
+            before = evolve(before, event)
+    for wrong in (DeliverLateCard(3, 43), DeliverLateCard(2, 43, burned=True), DeliverLateCard(2, cards[0])):
+        with pytest.raises(CommandInvalid):
+            decide(before, wrong)
+    drawn, *_ = decide(before, DeliverLateCard(2, 43))
+    assert (type(drawn).__name__, drawn.count, drawn.late) == ("CardsDrawn", 1, True)  # type: ignore[union-attr]
+
+
 def test_an_event_whose_money_contradicts_the_state_is_not_taken():
     table = Table("house", same(1, 2, 3)).acts("S1 call", "S2 call")
     *_, collected_bets, _ = decide(table.state, Act(3, "check"))
