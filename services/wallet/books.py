@@ -6,7 +6,7 @@ so a refused batch leaves the books as they were.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -110,11 +110,12 @@ class Move:
 
 @dataclass(slots=True)
 class Books:
-    """The rows at hand. `shard` is this writer's sub-account of the hot accounts."""
+    """The rows at hand. `shard` is this writer's sub-account of the hot accounts, `numbers` those for new batches."""
 
     now_ms: int
     shard: int
     closed_reason: str = ""
+    numbers: Iterator[int] = field(default_factory=lambda: iter(()))
     players: dict[str, PlayerRow] = field(default_factory=dict)
     display_keys: dict[str, str] = field(default_factory=dict)
     accounts: dict[str, AccountRow] = field(default_factory=dict)

@@ -6,7 +6,7 @@ decision from the top (docs/ledger.md has the table). A refusal by a decision is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -83,8 +83,7 @@ def decide_group(
     """Decides (batch key, command) pairs in order within the connection's transaction; one outcome for each."""
     books = store.load(conn, asked, shard, now_ms)
     failpoint("loaded")
-    numbers = store.batch_numbers(conn, len(asked))
-    outcomes = [_decide(conn, books, key, command, numbers) for key, command in asked]
+    outcomes = [_decide(conn, books, key, command) for key, command in asked]
     store.flush(conn, books)
     failpoint("written")
     return outcomes
@@ -103,7 +102,7 @@ def stored_answer(batch: StoredBatch) -> c.Answer | Fault:
     return Fault(batch.outcome, refusal.message, **refusal.metadata)
 
 
-def _decide(conn: Connection, books: Books, key: str, command: c.Command, numbers: Iterator[int]) -> c.Answer | Fault:
+def _decide(conn: Connection, books: Books, key: str, command: c.Command) -> c.Answer | Fault:
     stored = books.batches.get(key) if key else None
     if stored is not None:
         return _again(stored, command)
@@ -116,7 +115,7 @@ def _decide(conn: Connection, books: Books, key: str, command: c.Command, number
             books.close_batch(refused=True)
             return fault
         refusal = msgspec.json.encode(_StoredRefusal(fault.message, fault.metadata)).decode()
-        _record(books, key, command, next(numbers), outcome=fault.reason, answer=refusal)
+        _record(books, key, command, outcome=fault.reason, answer=refusal)
         return fault
     if isinstance(command, c.FenceTable):
         key = f"fence {command.table}/{command.epoch}"
@@ -124,7 +123,7 @@ def _decide(conn: Connection, books: Books, key: str, command: c.Command, number
             # A fence that moved no chips is in the table's row, and nothing to book.
             books.close_batch(refused=False)
             return answer
-    _record(books, key, command, next(numbers), outcome=OK, answer=msgspec.json.encode(answer).decode())
+    _record(books, key, command, outcome=OK, answer=msgspec.json.encode(answer).decode())
     return answer
 
 
@@ -155,7 +154,8 @@ def _conflict(field: str, before: str, after: str) -> Fault:
     )
 
 
-def _record(books: Books, key: str, command: c.Command, number: int, *, outcome: str, answer: str) -> None:
+def _record(books: Books, key: str, command: c.Command, *, outcome: str, answer: str) -> None:
+    number = next(books.numbers)
     lines = books.close_batch(refused=outcome != OK)
     operation, content = type(command).__name__, content_of(command)
     table_id = getattr(command, "table", "")

@@ -25,12 +25,9 @@ def whole_tables(wanted: Sequence[c.Command]) -> list[str]:
     return sorted({command.table for command in wanted if isinstance(command, _WHOLE_TABLE)})
 
 
-def hands(wanted: Sequence[c.Command], books: Books) -> set[tuple[str, int]]:
-    """The hands named, and the open and the last hand of each table."""
-    found = {(command.table, command.hand) for command in wanted if isinstance(command, _OF_A_HAND)}
-    for row in books.tables.values():
-        found |= {(row.table_id, hand) for hand in (row.open_hand, row.last_hand) if hand}
-    return found
+def hands(wanted: Sequence[c.Command]) -> set[tuple[str, int]]:
+    """The hands named, as (table, hand)."""
+    return {(command.table, command.hand) for command in wanted if isinstance(command, _OF_A_HAND)}
 
 
 def sittings(wanted: Sequence[c.Command]) -> set[str]:

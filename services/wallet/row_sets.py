@@ -8,11 +8,14 @@ caller.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
 import msgspec
+import psycopg
 from sqlalchemy import BigInteger, Boolean, Connection, Integer, SmallInteger, Table, Text
+from sqlalchemy.exc import DBAPIError
 
 Row = tuple[Any, ...]
 
@@ -31,43 +34,66 @@ def is_postgresql(conn: Connection) -> bool:
     return conn.dialect.name == "postgresql"
 
 
-def select_among(conn: Connection, query: str, column: str, values: Sequence[str], end: str = "") -> Sequence[Row]:
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement and its values: rows of values for SQLite's row by row writing, else one row."""
+
+    text: str
+    values: tuple[Any, ...] | list[Row]
+
+
+def run(conn: Connection, statements: Sequence[Statement | None]) -> list[Sequence[Row]]:
+    """Runs statements in order and returns the rows of each; `None` is none to run, with no rows.
+
+    On PostgreSQL all of them are sent before the first answer is waited for: a group of batches then costs a handful of
+    round trips instead of a score.
+    """
+    if not is_postgresql(conn):
+        return [() if each is None else _run_on_sqlite(conn, each) for each in statements]
+    raw: psycopg.Connection[Row] = conn.connection.driver_connection  # type: ignore[assignment]
+    cursors: list[psycopg.Cursor[Row] | None] = []
+    try:
+        with raw.pipeline():
+            for each in statements:
+                # The text is made here, of names of the schema; values travel beside it.
+                query = None if each is None else raw.execute(each.text.encode(), each.values)
+                cursors.append(query)
+    except psycopg.Error as error:
+        # SQLAlchemy is passed by, so its callers get their exception from here.
+        raise DBAPIError.instance(None, None, error, psycopg.Error, dialect=conn.dialect) from error
+    return [cursor.fetchall() if cursor is not None and cursor.description else () for cursor in cursors]
+
+
+def among(conn: Connection, query: str, column: str, values: Iterable[str], end: str = "") -> Statement | None:
     """The rows of `query` whose column is among the values, in the order that `end` asks for."""
-    if not values:
-        return ()
-    return conn.exec_driver_sql(f"{query} WHERE {_among(conn, column)} {end}", (as_json(values),)).all()
+    names = sorted(values)
+    return Statement(f"{query} WHERE {_among(conn, column)} {end}", (as_json(names),)) if names else None
 
 
-def lock_among(conn: Connection, query: str, column: str, values: Sequence[str]) -> Sequence[Row]:
-    """As `select_among`, in order of the column and with every row locked; on SQLite the transaction is the lock."""
-    return select_among(
-        conn, query, column, values, f"ORDER BY {column} FOR UPDATE" if is_postgresql(conn) else f"ORDER BY {column}"
-    )
+def locked_among(conn: Connection, query: str, column: str, values: Iterable[str]) -> Statement | None:
+    """As `among`, in order of the column and with every row locked; on SQLite the transaction is the lock."""
+    lock = " FOR UPDATE" if is_postgresql(conn) else ""
+    return among(conn, query, column, values, f"ORDER BY {column}{lock}")
 
 
-def insert_rows(conn: Connection, table: Table, rows: Iterable[Row], *, unless_there: bool = False) -> None:
+def inserted(conn: Connection, table: Table, rows: Iterable[Row], *, unless_there: bool = False) -> Statement | None:
     """Inserts rows that have the table's columns; `unless_there` passes over those whose key is taken."""
-    values = list(rows)
-    if not values:
-        return
-    statement = _insert(table, is_postgresql(conn))
-    if unless_there:
-        statement += " ON CONFLICT DO NOTHING"
-    _execute(conn, statement, tuple(table.c.keys()), values)
+    end = " ON CONFLICT DO NOTHING" if unless_there else ""
+    text = _insert(table, is_postgresql(conn)) + end
+    return _of_rows(conn, text, tuple(table.c.keys()), list(rows))
 
 
-def update_rows(conn: Connection, table: Table, keys: Sequence[str], columns: Sequence[str], rows: list[Row]) -> None:
+def updated(
+    conn: Connection, table: Table, keys: Sequence[str], columns: Sequence[str], rows: list[Row]
+) -> Statement | None:
     """Sets columns of the rows with these keys; each row has the keys' values first, then the columns'."""
-    if rows:
-        names = (*keys, *columns)
-        _execute(conn, _update(table, tuple(keys), tuple(columns), is_postgresql(conn)), names, rows)
+    text = _update(table, tuple(keys), tuple(columns), is_postgresql(conn))
+    return _of_rows(conn, text, (*keys, *columns), rows)
 
 
-def delete_among(conn: Connection, table: Table, column: str, values: Sequence[str]) -> None:
+def deleted_among(conn: Connection, table: Table, column: str, values: Iterable[str]) -> Statement | None:
     """Deletes the rows whose column is among the values."""
-    if not values:
-        return
-    conn.exec_driver_sql(f"DELETE FROM {table.name} WHERE {_among(conn, column)}", (as_json(values),))  # noqa: S608
+    return among(conn, f"DELETE FROM {table.name}", column, values)  # noqa: S608
 
 
 def as_json(values: Sequence[Any]) -> str:
@@ -82,12 +108,18 @@ def _among(conn: Connection, column: str) -> str:
     return f"{column} IN (SELECT value FROM json_each(?))"  # noqa: S608
 
 
-def _execute(conn: Connection, statement: str, names: tuple[str, ...], rows: list[Row]) -> None:
+def _of_rows(conn: Connection, text: str, names: tuple[str, ...], rows: list[Row]) -> Statement | None:
+    if not rows:
+        return None
     if is_postgresql(conn):
         # The driver quotes arrays of text item by item, which took more time than all the rest of a batch.
-        conn.exec_driver_sql(statement, (as_json([dict(zip(names, row, strict=True)) for row in rows]),))
-    else:
-        conn.exec_driver_sql(statement, rows)
+        return Statement(text, (as_json([dict(zip(names, row, strict=True)) for row in rows]),))
+    return Statement(text, rows)
+
+
+def _run_on_sqlite(conn: Connection, statement: Statement) -> Sequence[Row]:
+    result = conn.exec_driver_sql(statement.text, statement.values)
+    return [tuple(row) for row in result] if result.returns_rows else ()
 
 
 @cache

@@ -6,7 +6,7 @@ accounts are locked: tables by id, then accounts by name. On SQLite the transact
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 from sqlalchemy import Connection, Table
@@ -17,13 +17,15 @@ from services.wallet.books import AccountRow, Books, HandRow, PlayerRow, Sitting
 from services.wallet.chart import AccountKind, HandOutcome, PlayerState, TransferCode
 from services.wallet.row_sets import (
     Row,
+    Statement,
+    among,
     as_json,
-    delete_among,
-    insert_rows,
+    deleted_among,
+    inserted,
     is_postgresql,
-    lock_among,
-    select_among,
-    update_rows,
+    locked_among,
+    run,
+    updated,
 )
 
 # The sealer takes this lock alone for a moment, so that no number below its mark is still on the way to disk.
@@ -35,6 +37,13 @@ _BEGIN_ON_POSTGRESQL: Final = """
     FROM ledger_state"""
 _BEGIN_ON_SQLITE: Final = "SELECT closed_reason FROM ledger_state"
 
+_NUMBERS_ON_POSTGRESQL: Final = "SELECT nextval('batch_numbers') FROM generate_series(1, %s)"
+_NUMBERS_ON_SQLITE: Final = """
+    WITH RECURSIVE n (number, left_over) AS (
+        SELECT coalesce(max(batch_no), 0) + 1, ? FROM batches
+        UNION ALL SELECT number + 1, left_over - 1 FROM n WHERE left_over > 1)
+    SELECT number FROM n"""
+
 _TABLES: Final = """
     SELECT table_id, currency, epoch, fenced_epoch, fenced_hand, last_hand, open_hand, carry_since_hand
     FROM table_ledgers"""
@@ -44,6 +53,13 @@ _PLAYERS: Final = "SELECT player, display_name, display_key, state, created_ms F
 _HANDS: Final = """
     SELECT h.table_id, h.hand, h.epoch, h.outcome, h.steps, h.last_round, h.opened_ms, h.closed_ms, h.reason
     FROM hands h"""
+_HANDS_ON_POSTGRESQL: Final = f"""{_HANDS}
+    JOIN json_array_elements(%s::json) AS w ON h.table_id = w ->> 0 AND h.hand = (w ->> 1)::bigint"""
+_HANDS_ON_SQLITE: Final = f"""{_HANDS}
+    JOIN json_each(?) AS w ON h.table_id = json_extract(w.value, '$[0]') AND h.hand = json_extract(w.value, '$[1]')"""
+# The open and the last hand of each table.
+_CURRENT_HANDS: Final = f"""{_HANDS}
+    JOIN table_ledgers t ON t.table_id = h.table_id AND (h.hand = t.last_hand OR h.hand = t.open_hand)"""
 _SITTINGS: Final = """
     SELECT s.sitting, s.table_id, s.player, s.seat, s.currency, s.open, s.locked_hand, s.cashed_out, s.opened_ms,
         p.display_name, p.display_key, p.state, p.created_ms
@@ -58,31 +74,30 @@ def load(conn: Connection, asked: Sequence[tuple[str, c.Command]], shard: int, n
     """Reads and locks what these (batch key, command) pairs need."""
     books = Books(now_ms=now_ms, shard=shard)
     wanted = [command for _, command in asked]
-    if is_postgresql(conn):
-        books.closed_reason = conn.exec_driver_sql(_BEGIN_ON_POSTGRESQL, (SEALING_LOCK,)).scalar_one()
-    else:
-        books.closed_reason = conn.exec_driver_sql(_BEGIN_ON_SQLITE).scalar_one()
-    _load_tables(conn, books, needs.tables(wanted))
-    _load_batches(conn, books, sorted({key for key, _ in asked if key}))
-    _load_hands(conn, books, sorted(needs.hands(wanted, books)))
-    load_sittings(conn, books, needs.sittings(wanted))
-    _add_sittings(books, select_among(conn, _SITTINGS, "s.table_id", needs.whole_tables(wanted), "AND s.open"))
-    _load_players(conn, books, wanted)
-    load_accounts(conn, books, needs.accounts(wanted, books))
+    tables = needs.tables(wanted)
+    if not _load_under_tables(conn, books, asked, tables):
+        fresh = [(name, "", 0, 0, 0, 0, 0, 0) for name in tables if name not in books.tables]
+        run(conn, [inserted(conn, schema.table_ledgers, fresh, unless_there=True)])
+        _load_under_tables(conn, books, asked, tables)
+    names = needs.accounts(wanted, books)
+    numbers = _NUMBERS_ON_POSTGRESQL if is_postgresql(conn) else _NUMBERS_ON_SQLITE
+    # Numbers are taken under all locks, so that on every account they ascend with the commits.
+    found, taken = run(conn, [locked_among(conn, _ACCOUNTS, "account", names), Statement(numbers, (len(asked),))])
+    _add_accounts(books, found)
+    books.numbers = iter(sorted(number for (number,) in taken))
     return books
 
 
 def load_accounts(conn: Connection, books: Books, names: Iterable[str]) -> None:
     """Reads and locks accounts that are not yet at hand."""
-    missing = sorted(set(names) - books.accounts.keys())
-    for account, kind, owner, currency, balance, opened_ms in lock_among(conn, _ACCOUNTS, "account", missing):
-        books.accounts[account] = AccountRow(account, AccountKind(kind), owner, currency, balance, opened_ms)
+    missing = set(names) - books.accounts.keys()
+    _add_accounts(books, run(conn, [locked_among(conn, _ACCOUNTS, "account", missing)])[0])
 
 
 def load_sittings(conn: Connection, books: Books, names: Collection[str]) -> None:
     """Reads sittings by name that are not yet at hand."""
-    missing = sorted(set(names) - books.sittings.keys())
-    _add_sittings(books, select_among(conn, _SITTINGS, "s.sitting", missing))
+    missing = set(names) - books.sittings.keys()
+    _add_sittings(books, run(conn, [among(conn, _SITTINGS, "s.sitting", missing)])[0])
 
 
 def contributions(conn: Connection, table_id: str, first_hand: int, last_hand: int) -> dict[str, int]:
@@ -109,67 +124,79 @@ def carried_in(conn: Connection, table_id: str, hand: int) -> int:
 
 def flush(conn: Connection, books: Books) -> None:
     """Writes what changed; the books can then be used further in the same transaction."""
-    for table, new in (
-        (schema.players, books.new_players),
-        (schema.accounts, books.new_accounts),
-        (schema.hands, books.new_hands),
-        (schema.sittings, books.new_sittings),
-    ):
-        insert_rows(conn, table, (_of(row) for row in new.values()))
-    insert_rows(conn, schema.batches, books.new_batches)
-    insert_rows(conn, schema.transfers, books.new_transfers)
     balances = sorted(books.changed_accounts - books.new_accounts.keys())
-    update_rows(
+    hands = sorted(books.changed_hands - books.new_hands.keys())
+    sittings = sorted(books.changed_sittings - books.new_sittings.keys())
+    run(
         conn,
-        schema.accounts,
-        ("account",),
-        ("balance",),
-        [(account, books.accounts[account].balance) for account in balances],
+        [
+            inserted(conn, schema.players, map(_of, books.new_players.values())),
+            inserted(conn, schema.accounts, map(_of, books.new_accounts.values())),
+            inserted(conn, schema.hands, map(_of, books.new_hands.values())),
+            inserted(conn, schema.sittings, map(_of, books.new_sittings.values())),
+            inserted(conn, schema.batches, books.new_batches),
+            inserted(conn, schema.transfers, books.new_transfers),
+            updated(
+                conn,
+                schema.accounts,
+                ("account",),
+                ("balance",),
+                [(account, books.accounts[account].balance) for account in balances],
+            ),
+            deleted_among(conn, schema.accounts, "account", books.dropped_accounts),
+            _updated(conn, schema.table_ledgers, 1, [books.tables[key] for key in sorted(books.changed_tables)]),
+            _updated(conn, schema.hands, 2, [books.hands[at] for at in hands]),
+            _updated(conn, schema.sittings, 1, [books.sittings[key] for key in sittings]),
+        ],
     )
-    delete_among(conn, schema.accounts, "account", sorted(books.dropped_accounts))
-    _update(conn, schema.table_ledgers, 1, [books.tables[key] for key in sorted(books.changed_tables)])
-    _update(conn, schema.hands, 2, [books.hands[at] for at in sorted(books.changed_hands - books.new_hands.keys())])
-    changed_sittings = sorted(books.changed_sittings - books.new_sittings.keys())
-    _update(conn, schema.sittings, 1, [books.sittings[key] for key in changed_sittings])
     books.mark_written()
 
 
-def batch_numbers(conn: Connection, count: int) -> Iterator[int]:
-    """The next `count` batch numbers, ascending; on PostgreSQL they are taken under the rows' locks."""
+def _load_under_tables(
+    conn: Connection, books: Books, asked: Sequence[tuple[str, c.Command]], tables: Sequence[str]
+) -> bool:
+    """Locks the tables, then reads what belongs to them; whether every table was there."""
+    wanted = [command for _, command in asked]
     if is_postgresql(conn):
-        query = "SELECT nextval('batch_numbers') FROM generate_series(1, %s)"
-        return iter(sorted(number for (number,) in conn.exec_driver_sql(query, (count,))))
-    last = conn.exec_driver_sql("SELECT max(batch_no) FROM batches").scalar_one() or 0
-    return iter(range(last + 1, last + 1 + count))
-
-
-def _load_tables(conn: Connection, books: Books, names: Sequence[str]) -> None:
-    rows = lock_among(conn, _TABLES, "table_id", names)
-    if len(rows) < len(names):
-        missing = sorted(set(names) - {row[0] for row in rows})
-        fresh = [(name, "", 0, 0, 0, 0, 0, 0) for name in missing]
-        insert_rows(conn, schema.table_ledgers, fresh, unless_there=True)
-        rows = [*rows, *lock_among(conn, _TABLES, "table_id", missing)]
-    for row in rows:
-        books.tables[row[0]] = TableRow(*row)
-
-
-def _load_batches(conn: Connection, books: Books, keys: Sequence[str]) -> None:
-    for key, *rest in select_among(conn, _BATCHES, "batch_key", keys):
-        books.batches[key] = StoredBatch(*rest)
-
-
-def _load_hands(conn: Connection, books: Books, wanted: Sequence[tuple[str, int]]) -> None:
-    if not wanted:
-        return
-    if is_postgresql(conn):
-        pairs = "json_array_elements(%s::json) AS w ON h.table_id = w ->> 0 AND h.hand = (w ->> 1)::bigint"
+        begin, of_hands = Statement(_BEGIN_ON_POSTGRESQL, (SEALING_LOCK,)), _HANDS_ON_POSTGRESQL
     else:
-        marks = "json_extract(w.value, '$[0]') AND h.hand = json_extract(w.value, '$[1]')"
-        pairs = f"json_each(?) AS w ON h.table_id = {marks}"
-    rows = conn.exec_driver_sql(f"{_HANDS} JOIN {pairs}", (as_json(wanted),))
-    for table_id, hand, epoch, outcome, *rest in rows:
+        begin, of_hands = Statement(_BEGIN_ON_SQLITE, ()), _HANDS_ON_SQLITE
+    named = sorted(needs.hands(wanted))
+    state, locked, stored, *of_tables, by_name, by_display = run(
+        conn,
+        [
+            begin,
+            locked_among(conn, _TABLES, "table_id", tables),
+            among(conn, _BATCHES, "batch_key", {key for key, _ in asked if key}),
+            among(conn, _CURRENT_HANDS, "t.table_id", tables),
+            Statement(of_hands, (as_json(named),)) if named else None,
+            among(conn, _SITTINGS, "s.sitting", needs.sittings(wanted)),
+            among(conn, _SITTINGS, "s.table_id", needs.whole_tables(wanted), "AND s.open"),
+            among(conn, _PLAYERS, "player", needs.players(wanted)),
+            among(conn, _PLAYERS, "display_key", needs.display_keys(wanted)),
+        ],
+    )
+    books.closed_reason = state[0][0]
+    for row in locked:
+        books.tables[row[0]] = TableRow(*row)
+    if len(locked) < len(tables):
+        return False
+    for key, *rest in stored:
+        books.batches[key] = StoredBatch(*rest)
+    current_hands, named_hands, named_sittings, open_sittings = of_tables
+    for table_id, hand, epoch, outcome, *rest in (*current_hands, *named_hands):
         books.hands[table_id, hand] = HandRow(table_id, hand, epoch, HandOutcome(outcome), *rest)
+    _add_sittings(books, (*named_sittings, *open_sittings))
+    for player, display_name, display_key, state_no, created_ms in (*by_name, *by_display):
+        profile = PlayerRow(player, display_name, display_key, PlayerState(state_no), created_ms)
+        books.players.setdefault(player, profile)
+        books.display_keys[display_key] = player
+    return True
+
+
+def _add_accounts(books: Books, rows: Iterable[Row]) -> None:
+    for account, kind, owner, currency, balance, opened_ms in rows:
+        books.accounts[account] = AccountRow(account, AccountKind(kind), owner, currency, balance, opened_ms)
 
 
 def _add_sittings(books: Books, rows: Iterable[Row]) -> None:
@@ -184,26 +211,14 @@ def _add_sittings(books: Books, rows: Iterable[Row]) -> None:
             )
 
 
-def _load_players(conn: Connection, books: Books, wanted: Sequence[c.Command]) -> None:
-    rows = [
-        *select_among(conn, _PLAYERS, "player", sorted(needs.players(wanted) - books.players.keys())),
-        *select_among(conn, _PLAYERS, "display_key", sorted(needs.display_keys(wanted))),
-    ]
-    for player, display_name, display_key, state, created_ms in rows:
-        row = PlayerRow(player, display_name, display_key, PlayerState(state), created_ms)
-        books.players.setdefault(player, row)
-    for row in books.players.values():
-        books.display_keys[row.display_key] = row.player
-
-
 def _lines_of_hands(conn: Connection, table_id: str, first_hand: int, last_hand: int) -> Sequence[Row]:
     query = _LINES_OF_HANDS.format("%s" if is_postgresql(conn) else "?")
-    return conn.exec_driver_sql(query, (table_id, first_hand, last_hand)).all()
+    return run(conn, [Statement(query, (table_id, first_hand, last_hand))])[0]
 
 
-def _update(conn: Connection, table: Table, key_count: int, rows: Sequence[Any]) -> None:
+def _updated(conn: Connection, table: Table, key_count: int, rows: Sequence[Any]) -> Statement | None:
     names = table.c.keys()
-    update_rows(conn, table, names[:key_count], names[key_count:], [_of(row) for row in rows])
+    return updated(conn, table, names[:key_count], names[key_count:], [_of(row) for row in rows])
 
 
 def _of(row: Any) -> Row:
