@@ -188,6 +188,17 @@ def test_call_of_a_nominal_level_against_all_ins_below_it_gives_the_rest_back():
     assert collected(table) == [({1: 4}, {})]
 
 
+def test_who_covers_every_live_seat_is_not_asked_whatever_folded_seats_put_in():
+    stacks = {1: 500, 2: 500, 3: 4, 4: 500}
+    table = Table("house", stacks, hands={2: KINGS, 3: ACES}, posts={4: 10})
+    # S4 folds its free 10; S2 has 5 in against the 4 of S3, who is all-in.
+    table.acts("S4 fold", "S1 fold")
+    assert (table.state.stage, table.to_act, table.returned()) == ("draw", 2, {})
+    table.acts("S2 pat", "S3 pat")
+    # 3 x 4, and the 5 that only S4 paid, are the main pot; 1 of S2 and 1 of S4 are S2's alone.
+    assert table.pots() == [(17, {3: 17}), (2, {2: 2})]
+
+
 def test_an_ante_above_all_others_comes_back():
     table = Table("house", {1: 500, 2: 3, 3: 3}, ante=5)
     assert table.returned() == {1: 2}
@@ -424,6 +435,8 @@ def test_commands_out_of_place_are_invalid():
     ):
         with pytest.raises(CommandInvalid):
             decide(state, DeliverDeal(wrong))
+    with pytest.raises(CommandInvalid, match="'shove' is no action"):
+        decide(Table("house", same(1, 2, 3)).state, Act(1, "shove"))  # type: ignore[arg-type]
     for command in (Begin(), DeliverExchange(1, ()), DeliverLateCard(1, 3), Act(9, "fold"), Discard(9, ()), Show(9)):
         with pytest.raises(CommandInvalid):
             decide(state, command)
