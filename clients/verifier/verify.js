@@ -568,6 +568,7 @@
       for (let n = 1; n < decks.length; n++) {
         const [earlier, later] = [decks[n - 1], decks[n]];
         const number = later.proof.deck_number;
+        if (number === earlier.proof.deck_number) continue;
         if (number !== earlier.proof.deck_number + 1) {
           report.notProved.push(`decks ${earlier.proof.deck_number + 1} to ${number - 1} of ${table} are not in the file.`);
           continue;

@@ -264,6 +264,8 @@ def _verify_links(hands: list[Hand], report: Report) -> None:
         before = len(report.failed)
         linked = 0
         for (earlier, proof), (_, later) in pairwise(pairs):
+            if later.deck_number == proof.deck_number:
+                continue
             if later.deck_number != proof.deck_number + 1:
                 missing = f"decks {proof.deck_number + 1} to {later.deck_number - 1} of {table} are not in the file."
                 report.not_proved.append(missing)

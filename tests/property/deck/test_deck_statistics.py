@@ -29,7 +29,8 @@ CONTEXT = shuffling.context_of("tables/statistics", 1, b"", ())
 ODDS = json.loads((Path(__file__).parents[2] / "golden" / "odds.json").read_text())["cases"]
 
 QUICK = pytest.param(50_000, id="50000")
-LONG = pytest.param(1_000_000, id="1000000", marks=[pytest.mark.long, pytest.mark.timeout(3_000)])
+LONG_MARKS = (pytest.mark.long, pytest.mark.timeout(3_000))
+LONG = pytest.param(1_000_000, id="1000000", marks=LONG_MARKS)
 
 Shuffle = Callable[[bytes, Sequence[int]], Sequence[int]]
 
@@ -128,9 +129,7 @@ def test_sound_shuffles_of_another_kind_pass_the_same_tests() -> None:
 
 
 @pytest.mark.parametrize("case", ODDS, ids=lambda case: f"{''.join(case['hand'])} draw {case['draw']}")
-@pytest.mark.parametrize(
-    "count", [pytest.param(1_500, id="quick"), pytest.param(60_000, id="long", marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("count", [pytest.param(1_500, id="quick"), pytest.param(60_000, id="long", marks=LONG_MARKS)])
 def test_draws_to_each_hand_of_the_odds_table(case: dict, count: int, least_p) -> None:
     """The hand is put on top of a deck that is otherwise shuffled; deal and exchange are the service's own."""
     hand = [number_of(card) for card in case["hand"]]
@@ -156,9 +155,7 @@ HABITS = {
 }
 
 
-@pytest.mark.parametrize(
-    "count", [pytest.param(6_000, id="quick"), pytest.param(400_000, id="long", marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("count", [pytest.param(6_000, id="quick"), pytest.param(400_000, id="long", marks=LONG_MARKS)])
 def test_draws_of_dealt_hands_at_a_full_table(count: int, least_p) -> None:
     """Six seats are dealt from whole shuffles, and draw in turn to what they got.
 
