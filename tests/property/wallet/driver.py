@@ -11,6 +11,7 @@ from services.wallet.ledger import Ledger
 from tests.property.wallet.model import Model
 
 CASH = 2_000
+ATTEMPTS_MAX = 20
 
 
 class Driver:
@@ -23,17 +24,23 @@ class Driver:
 
     async def begin(self, model: Model) -> None:
         for player in self.players:
-            await self.ledger.create_player(c.CreatePlayer(f"new {player}", player, player), caller="person/op")
-            await self.ledger.deposit(c.Deposit(f"first {player}", player, "EUR", CASH), caller="person/op")
+            assert await self.say(f"new {player}", "create", player) == f"OK {player}"
+            assert await self.say(f"first {player}", "deposit", player, CASH) == f"OK {CASH}"
             model.cash[player] = CASH
             model.issued += CASH
 
     async def say(self, batch_id: str, operation: str, *content) -> str:
-        """What the ledger answers, in the model's form."""
-        try:
-            return _shown(await getattr(self, f"_{operation}")(batch_id, *content))
-        except Fault as fault:
-            return fault.reason
+        """What the ledger answers, in the model's form; sent again under its id while the ledger cannot be written."""
+        for _ in range(ATTEMPTS_MAX):
+            try:
+                return _shown(await getattr(self, f"_{operation}")(batch_id, *content))
+            except Fault as fault:
+                if fault.reason != "SERVICE_UNAVAILABLE":
+                    return fault.reason
+        return "SERVICE_UNAVAILABLE"
+
+    async def _create(self, batch_id, player):
+        return await self.ledger.create_player(c.CreatePlayer(batch_id, player, player), caller="service/table")
 
     async def _freeze(self, _, player, is_frozen):
         state = PlayerState.FROZEN if is_frozen else PlayerState.ACTIVE
@@ -105,6 +112,8 @@ def _shown(answer) -> str:
             return "OK"
         case c.Balance() | c.CashedOut() | c.CarryRefunded():
             return f"OK {answer.amount_minor}"
+        case c.Player():
+            return f"OK {answer.player}"
         case c.Stack():
             return f"OK {answer.stack_minor}"
         case c.Pot():
