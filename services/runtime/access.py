@@ -77,6 +77,9 @@ _BY_SERVICE: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "GetBalances": (PLAYER, OPERATOR, FINANCE, AUDITOR),
         "ListEntries": (PLAYER, OPERATOR, FINANCE, AUDITOR),
         "GetLedgerSummary": (OPERATOR, FINANCE, AUDITOR),
+        "GetRakeReport": (OPERATOR, FINANCE, AUDITOR),
+        "ListChipsInPlay": (OPERATOR, FINANCE, AUDITOR),
+        "ListDormantBalances": (OPERATOR, FINANCE, AUDITOR),
         "AuditLedger": (FINANCE, AUDITOR),
     },
     "fivedraw.wallet.v1.TableLedgerService": {
