@@ -131,7 +131,8 @@ fuzz-rules: dev ## Plays 100,000 random hands over all rulebooks.
 
 .PHONY: soak-wallet
 soak-wallet: dev ## Runs 1,000,000 random operations with faults on each database's ledger.
-	@$(BIN)/python -m tests.property.soak_wallet
+	@$(BIN)/python -m tests.load.soak_wallet --operations 1000000 --database sqlite
+	@$(BIN)/python -m tests.load.soak_wallet --operations 1000000 --database postgresql
 
 # uv resolves for all platforms at once, which pip cannot; it lives in an environment of its own.
 .PHONY: lock
