@@ -61,7 +61,7 @@ class EmbeddedHouse:
         self._supervisor: Supervisor | None = None
 
     def start(self) -> Self:
-        with self._output.open("ab") as output, self._errors_file.open("ab") as errors:
+        with self._output.open("wb") as output, self._errors_file.open("wb") as errors:
             self._process = subprocess.Popen(self._command, stdout=output, stderr=errors)
         return self
 
