@@ -17,6 +17,20 @@ RESEED_INTERVAL: Final = 1_024
 
 _PERSONALIZATION: Final = b"fivedraw deck generator 1"
 
+# CAVP, HMAC_DRBG.rsp, prediction resistance, SHA-256, no personalization, no additional input, COUNT = 0.
+_KNOWN_SEED: Final = bytes.fromhex(
+    "9969e54b4703ff31785b879a7e5c0eae0d3e309559e9fe96b0676d49d591ea4d07d20d46d064757d3023cac2376127ab"
+)
+_KNOWN_RESEEDS: Final = (
+    bytes.fromhex("c60f2999100f738c10f74792676a3fc4a262d13721798046e29a295181569f54"),
+    bytes.fromhex("c11d4524c9071bd3096015fcf7bc24a607f22fa065c937658a2a77a8699089f4"),
+)
+_KNOWN_ANSWER: Final = bytes.fromhex(
+    "abc015856094803a938dffd20da94843870ef935b82cfec17706b8f551b83850"
+    "44235dd44b599f94b39be78dd476e0cf11309c995a7334e0a78b37bc9586235086fa3b637ba91cf8fb65efa22a589c13"
+    "7531aa7b2d4e2607aac27292b01c698e6e01ae679eb87c01a89c7422d4372d6d754ababb4bf896fcb1cd09d692d0283f"
+)
+
 
 class ReseedRequiredError(RuntimeError):
     """The generator has answered as many requests as one seed allows."""
@@ -61,6 +75,16 @@ class HmacDrbg:
 
     def __repr__(self) -> str:
         return "HmacDrbg(...)"
+
+
+def gives_known_answer() -> bool:
+    """Whether the mechanism still gives a published answer (SP 800-90A, 11.3: tested before it is used)."""
+    mechanism = HmacDrbg(_KNOWN_SEED[:STRENGTH_BYTES], _KNOWN_SEED[STRENGTH_BYTES:])
+    answer = b""
+    for fresh in _KNOWN_RESEEDS:
+        mechanism.reseed(fresh)
+        answer = mechanism.generate(len(_KNOWN_ANSWER))
+    return answer == _KNOWN_ANSWER
 
 
 class Source(Protocol):

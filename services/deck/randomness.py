@@ -8,7 +8,7 @@ from typing import Final
 from services.deck import shuffling
 from services.deck.commitments import SALT_BYTES
 from services.deck.dealing import DECK_SIZE
-from services.deck.drbg import Entropy, Generator
+from services.deck.drbg import Entropy, Generator, gives_known_answer
 from services.deck.health import CheckedSource, Health, ShuffleTest
 from services.runtime.clock import Clock
 from services.runtime.errors import Fault
@@ -29,7 +29,9 @@ class Randomness:
         self.last_test_ms = clock.now_ms()
 
     def self_test(self) -> None:
-        """Shuffles with fresh seeds and judges the whole, before the first hand. Raises `Fault` DECK_UNHEALTHY."""
+        """Tests mechanism and shuffle before the first hand. Raises `Fault` DECK_UNHEALTHY."""
+        if not gives_known_answer():
+            self.health.close("the generator failed its known-answer test")
         trial = ShuffleTest(self.health, window=SELF_TEST_SHUFFLES)
         cards = tuple(range(DECK_SIZE))
         for number in range(SELF_TEST_SHUFFLES):

@@ -111,6 +111,13 @@ def test_the_self_test_closes_the_deck_when_the_shuffle_is_not_one(monkeypatch: 
         chance.self_test()
 
 
+def test_a_mechanism_that_computes_wrongly_closes_the_deck(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = Randomness(os.urandom, SystemClock())
+    monkeypatch.setattr("services.deck.drbg.HmacDrbg.reseed", lambda self, fresh: None)
+    with pytest.raises(Fault, match="known-answer"):
+        chance.self_test()
+
+
 def test_once_in_doubt_nothing_is_drawn_any_more() -> None:
     chance = Randomness(os.urandom, SystemClock())
     chance.health.close("first")
