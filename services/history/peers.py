@@ -38,7 +38,13 @@ class TableLog:
     async def confirm(self, hand: FinishedHand) -> None:
         """Says that the history is stored."""
         request = table_service_pb2.ConfirmHandWrittenRequest(hand=_named(hand))
-        await self._stub.ConfirmHandWritten(request, timeout=CALL_TIMEOUT_SECONDS)
+        try:
+            await self._stub.ConfirmHandWritten(request, timeout=CALL_TIMEOUT_SECONDS)
+        except grpc.aio.AioRpcError as error:
+            fault = Fault.from_rpc(error)
+            # A table that knows neither hand nor epoch any more has nothing left to confirm.
+            if fault is None or fault.reason not in ("HAND_NOT_FOUND", "STALE_EPOCH"):
+                raise
 
     async def list_unwritten(self, older_than_seconds: int, limit: int) -> list[FinishedHand]:
         """Finished hands that were not confirmed, oldest first."""

@@ -12,14 +12,17 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
+import grpc
 from celery import Celery
 
 from services.history import store
+from services.history.record import RecordBrokenError
 from services.history.settings import HistorySettings
-from services.history.writing import UNWRITTEN_PAGE_MAX, FinishedHand, HandWriter
+from services.history.writing import UNWRITTEN_PAGE_MAX, FinishedHand, HandNotFoundError, HandWriter
 from services.runtime import telemetry
 from services.runtime.clock import Clock
-from services.runtime.database import Database
+from services.runtime.database import Database, DatabaseBusyError
+from services.runtime.errors import Fault
 from services.runtime.tasks import (
     DELETE_OLD_HANDS,
     EXPORTS_QUEUE,
@@ -38,6 +41,9 @@ MS_OF_DAY: Final = 86_400_000
 STOP_SECONDS: Final = 10.0
 # With more than this in the queue a re-sent task would only stand behind its own first one.
 QUEUE_BUSY_LENGTH: Final = 2_000
+
+FAILED: Final = "failed"
+EXPECTED: Final = (grpc.aio.AioRpcError, Fault, HandNotFoundError, RecordBrokenError, DatabaseBusyError)
 
 _WRITTEN: Final = telemetry.counter(
     "fivedraw_history_hands_total", "Hands by what became of their write.", ("outcome",)
@@ -96,21 +102,29 @@ class Pipeline:
         self._log = telemetry.logger("history.pipeline")
 
     async def write_hand(self, hand: FinishedHand) -> str:
-        """Writes one hand and returns what became of it. What fails is counted and stays due."""
+        """Writes one hand and returns what became of it.
+
+        A peer that is away, a busy disk and a log that is no hand are counted, and told in a line; the hand stays due
+        and is sent again by the beat, which is all the repeating there is.
+        """
         try:
             with _SECONDS.time():
                 written = await self._writer.write_hand(hand)
-        except Exception as error:
-            # Counted here by its kind, and raised on: the task has failed, and the hand is sent again by the beat.
-            _FAILED.labels(type(error).__name__).inc()
-            self._log.warning("hand not written", hand=f"{hand.table}/hands/{hand.hand}", error=type(error).__name__)
-            raise
+        except EXPECTED as error:
+            reason = error.reason if isinstance(error, Fault) else type(error).__name__
+            _FAILED.labels(reason).inc()
+            self._log.warning("hand not written", hand=f"{hand.table}/hands/{hand.hand}", error=reason)
+            return FAILED
         _WRITTEN.labels(written.value).inc()
         return written.value
 
     async def resend_unwritten(self) -> int:
         """Sends the tasks of hands that are due again; returns how many."""
-        due = await self._writer.list_unwritten(self._settings.history_resend_after_seconds, UNWRITTEN_PAGE_MAX)
+        try:
+            due = await self._writer.list_unwritten(self._settings.history_resend_after_seconds, UNWRITTEN_PAGE_MAX)
+        except grpc.aio.AioRpcError as error:
+            self._log.warning("unwritten hands not listed", error=error.code().name)
+            return 0
         _DUE.set(len(due))
         _LOOKED.set(self._clock.now_ms() / 1000)
         return await asyncio.to_thread(self._send_again, due)

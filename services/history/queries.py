@@ -87,44 +87,63 @@ def list_hands(
         here = sa.tuple_(*order)
         there = sa.tuple_(sa.literal(after.end_ms), sa.literal(after.hand_id))
         driving.append(here > there if oldest_first else here < there)
-    scan = SCAN_MAX if residual else size
     ordered = [column.asc() if oldest_first else column.desc() for column in order]
-    walk = sa.select(source).where(*driving).order_by(*ordered).limit(scan)
+    listed = [source.c[name] for name in (*_LISTED, *(("net_minor",) if filters.player else ()))]
     if not residual:
-        rows = conn.execute(walk).all()
+        rows = conn.execute(sa.select(*listed).where(*driving).order_by(*ordered).limit(size)).all()
         last = Place(rows[-1].end_ms, rows[-1].hand_id) if len(rows) == size else None
         return Page([_listed(row) for row in rows], last)
-    # What is filtered row by row is filtered here, so that the place looked at last is known.
-    found: list[ListedHand] = []
-    for looked_at, row in enumerate(conn.execute(walk), 1):
-        if all(check(row) for check in residual):
-            found.append(_listed(row))
-        if len(found) == size or looked_at == scan:
-            return Page(found, Place(row.end_ms, row.hand_id))
-    return Page(found, None)
+    # The walk is cut off first and filtered then; where it was cut off is where the next page goes on.
+    walk = sa.select(*listed).where(*driving).order_by(*ordered).limit(SCAN_MAX).subquery()
+    again = [walk.c.end_ms.asc(), walk.c.hand_id.asc()]
+    if not oldest_first:
+        again = [walk.c.end_ms.desc(), walk.c.hand_id.desc()]
+    rows = conn.execute(sa.select(walk).where(*_conditions(residual, walk)).order_by(*again).limit(size)).all()
+    found = [_listed(row) for row in rows]
+    if len(found) == size:
+        return Page(found, Place(rows[-1].end_ms, rows[-1].hand_id))
+    edge = conn.execute(sa.select(*order).where(*driving).order_by(*ordered).offset(SCAN_MAX - 1).limit(1)).first()
+    return Page(found, None if edge is None else Place(edge.end_ms, edge.hand_id))
 
 
-def _split(filters: Filters, source: sa.Table) -> tuple[list[ColumnElement[bool]], list[Any]]:
-    """The conditions that an index answers, and the checks for the rest."""
+_LISTED: Final = (
+    *("table_id", "hand", "hand_id", "rulebook", "currency", "end_ms", "outcome", "pot_minor", "incomplete"),
+)
+# An index begins with the first of these that is filtered by; the others are looked at row by row.
+_EQUAL: Final = ("player", "table_id", "rulebook")
+
+
+def _split(filters: Filters, source: sa.Table) -> tuple[list[ColumnElement[bool]], dict[str, Any]]:
+    """The conditions that an index answers, and the names and values of the others."""
     driving: list[ColumnElement[bool]] = []
-    residual: list[Any] = []
+    residual: dict[str, Any] = {}
     if filters.from_ms:
         driving.append(source.c.end_ms >= filters.from_ms)
     if filters.to_ms:
         driving.append(source.c.end_ms < filters.to_ms)
-    equal = {"player": filters.player, "table_id": filters.table_id, "rulebook": filters.rulebook}
-    for column, wanted in equal.items():
-        if not wanted:
-            continue
-        if any(equal[before] for before in list(equal)[: list(equal).index(column)]):
-            residual.append(lambda row, column=column, wanted=wanted: getattr(row, column) == wanted)
-        else:
-            driving.append(source.c[column] == wanted)
-    if filters.min_pot_minor:
-        residual.append(lambda row: row.pot_minor >= filters.min_pot_minor)
-    if filters.max_pot_minor:
-        residual.append(lambda row: row.pot_minor <= filters.max_pot_minor)
+    by_index = next((name for name in _EQUAL if getattr(filters, name)), None)
+    for name in _EQUAL:
+        wanted = getattr(filters, name)
+        if name == by_index:
+            driving.append(source.c[name] == wanted)
+        elif wanted:
+            residual[name] = wanted
+    for name in ("min_pot_minor", "max_pot_minor"):
+        if getattr(filters, name):
+            residual[name] = getattr(filters, name)
     return driving, residual
+
+
+def _conditions(residual: dict[str, Any], walk: sa.Subquery) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = []
+    for name, wanted in residual.items():
+        if name == "min_pot_minor":
+            conditions.append(walk.c.pot_minor >= wanted)
+        elif name == "max_pot_minor":
+            conditions.append(walk.c.pot_minor <= wanted)
+        else:
+            conditions.append(walk.c[name] == wanted)
+    return conditions
 
 
 def _listed(row: Any) -> ListedHand:
