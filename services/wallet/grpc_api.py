@@ -16,14 +16,16 @@ from services.runtime.errors import Fault
 from services.wallet import commands as c
 from services.wallet.auditing import Auditor
 from services.wallet.chart import PlayerState, TransferCode
-from services.wallet.checks import invalid
+from services.wallet.checks import check_table, invalid
 from services.wallet.ledger import Ledger
 from services.wallet.reads import PAGE_DEFAULT, PAGE_MAX, EntryQuery
+from services.wallet.reports import DAY_MS
 
 # These may see and act for any player.
 _STAFF: Final = frozenset({"operator", "finance", "auditor"})
 _CASHIERS: Final = frozenset({"operator", "finance"})
 
+REPORT_DAYS_MAX: Final = 366
 _TIMESTAMP_SECONDS_MAX: Final = 253_402_300_799
 
 Context = ServicerContext[Any, Any]
@@ -81,15 +83,14 @@ class WalletApi(pb_grpc.WalletServiceServicer):
 
     async def GetBalances(self, request: pb.GetBalancesRequest, context: Context) -> pb.GetBalancesResponse:
         """A player's chips."""
-        balances = await self._ledger.get_balances(_visible_player("player", request.player))
+        at_ms = _millis("at", request.at) if request.HasField("at") else None
+        balances = await self._ledger.get_balances(_visible_player("player", request.player), at_ms)
         return pb.GetBalancesResponse(
             cash=[_balance(each) for each in balances.cash], on_tables=[_balance(each) for each in balances.on_tables]
         )
 
     async def ListEntries(self, request: pb.ListEntriesRequest, context: Context) -> pb.ListEntriesResponse:
         """A page of a player's statement."""
-        if not 0 <= request.page_size <= PAGE_MAX:
-            raise invalid("page_size", f"0 to {PAGE_MAX}")
         if request.page_token and not (request.page_token.isascii() and request.page_token.isdecimal()):
             raise invalid("page_token", "not a token of this list")
         if len(request.page_token) > 18:
@@ -98,11 +99,12 @@ class WalletApi(pb_grpc.WalletServiceServicer):
             raise invalid("hand", "above 0, and with its table")
         query = EntryQuery(
             player=_visible_player("player", request.player),
-            page_size=request.page_size or PAGE_DEFAULT,
+            page_size=_page_size(request.page_size),
             before_entry=int(request.page_token or 0),
             table=_id("table", request.table, "tables") if request.table else "",
             hand=request.hand,
             before_ms=_millis("before", request.before) if request.HasField("before") else 0,
+            from_ms=_millis("since", request.since) if request.HasField("since") else 0,
         )
         page = await self._ledger.list_entries(query)
         token = str(page.next_before) if page.next_before else ""
@@ -126,6 +128,66 @@ class WalletApi(pb_grpc.WalletServiceServicer):
             imbalance=[_balance(each) for each in summary.imbalance],
             batches=summary.batches,
             open_hands=summary.open_hands,
+        )
+
+    async def GetRakeReport(self, request: pb.GetRakeReportRequest, context: Context) -> pb.GetRakeReportResponse:
+        """The rake by table and day."""
+        since_ms, before_ms = _millis("since", request.since), _millis("before", request.before)
+        if not request.HasField("since") or not 0 < before_ms - since_ms <= REPORT_DAYS_MAX * DAY_MS:
+            raise invalid("before", f"after since, and by at most {REPORT_DAYS_MAX} days")
+        table = _id("table", request.table, "tables") if request.table else ""
+        report = await self._ledger.get_rake_report(since_ms, before_ms, table)
+        rows = [
+            pb.RakeRow(
+                table=f"tables/{row.table}",
+                day=row.day,
+                currency=row.currency,
+                rake_minor=row.rake_minor,
+                hands=row.hands,
+            )
+            for row in report.rows
+        ]
+        return pb.GetRakeReportResponse(rows=rows, truncated=report.truncated)
+
+    async def ListChipsInPlay(self, request: pb.ListChipsInPlayRequest, context: Context) -> pb.ListChipsInPlayResponse:
+        """The chips on tables."""
+        size = _page_size(request.page_size)
+        if request.page_token:
+            check_table(request.page_token)
+        found = await self._ledger.list_chips_in_play(request.page_token, size + 1)
+        tables = [
+            pb.ChipsInPlay(
+                table=f"tables/{row.table}",
+                currency=row.currency,
+                sittings=row.sittings,
+                stacks_minor=row.stacks_minor,
+                pot_minor=row.pot_minor,
+                carry_minor=row.carry_minor,
+            )
+            for row in found[:size]
+        ]
+        return pb.ListChipsInPlayResponse(
+            tables=tables, next_page_token=found[size - 1].table if len(found) > size else ""
+        )
+
+    async def ListDormantBalances(
+        self, request: pb.ListDormantBalancesRequest, context: Context
+    ) -> pb.ListDormantBalancesResponse:
+        """Cash that lies idle."""
+        if not request.HasField("idle_since"):
+            raise invalid("idle_since", "is needed")
+        idle_since_ms = _millis("idle_since", request.idle_since)
+        found = await self._ledger.list_dormant_balances(idle_since_ms, _page_size(request.page_size))
+        return pb.ListDormantBalancesResponse(
+            balances=[
+                pb.DormantBalance(
+                    player=f"players/{each.player}",
+                    balance=pb.Balance(currency=each.currency, amount_minor=each.amount_minor),
+                    last_entry_time=_time(each.last_entry_ms),
+                )
+                for each in found.balances
+            ],
+            totals=[_balance(each) for each in found.totals],
         )
 
     async def AuditLedger(self, request: pb.AuditLedgerRequest, context: Context) -> pb.AuditLedgerResponse:
@@ -248,6 +310,12 @@ def _id(field: str, name: str, collection: str) -> str:
     if found != collection or not rest:
         raise invalid(field, f"of the form {collection}/…")
     return rest
+
+
+def _page_size(asked: int) -> int:
+    if not 0 <= asked <= PAGE_MAX:
+        raise invalid("page_size", f"0 to {PAGE_MAX}")
+    return asked or PAGE_DEFAULT
 
 
 def _visible_player(field: str, name: str) -> str:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, insert, select, update
 from services.runtime.clock import Clock
 from services.runtime.database import Database
 from services.runtime.errors import Fault
-from services.wallet import checks, group, metrics, reads
+from services.wallet import checks, group, metrics, reads, reports
 from services.wallet import commands as c
 from services.wallet.chart import SHARDS, PlayerState
 from services.wallet.commits import GroupCommitter
@@ -130,9 +130,11 @@ class Ledger:
         checks.check_player(player)
         return await self._db.read(reads.player, player)
 
-    async def get_balances(self, player: str) -> c.Balances:
-        """A player's chips by currency, or PLAYER_NOT_FOUND."""
+    async def get_balances(self, player: str, at_ms: int | None = None) -> c.Balances:
+        """A player's chips by currency, now or as they were at a time, or PLAYER_NOT_FOUND."""
         checks.check_player(player)
+        if at_ms is not None:
+            return await self._db.read(reads.balances_at, player, at_ms)
         return await self._db.read(reads.balances, player)
 
     async def list_entries(self, query: reads.EntryQuery) -> c.EntryPage:
@@ -145,6 +147,22 @@ class Ledger:
         summary = await self._db.read(reads.summary)
         metrics.show_summary(summary)
         return summary
+
+    async def get_rake_report(self, since_ms: int, before_ms: int, table: str = "") -> reports.RakeReport:
+        """The rake by table and day, from one time up to and without another."""
+        return await self._db.read(reports.rake, since_ms, before_ms, table)
+
+    async def list_chips_in_play(
+        self, after: str = "", limit: int = reads.PAGE_DEFAULT
+    ) -> tuple[reports.ChipsInPlay, ...]:
+        """Tables with chips on them, by id after the one given."""
+        return await self._db.read(reports.chips_in_play, after, limit)
+
+    async def list_dormant_balances(
+        self, idle_since_ms: int, limit: int = reads.PAGE_DEFAULT
+    ) -> reports.DormantBalances:
+        """Cash that has not moved since a time, the largest first."""
+        return await self._db.read(reports.dormant, idle_since_ms, limit)
 
     async def _submit(self, command: c.Command, caller: str, answer: type[A]) -> A:
         checks.check(command)

@@ -63,6 +63,25 @@ def balances(conn: Connection, name: str) -> c.Balances:
     )
 
 
+def balances_at(conn: Connection, name: str, at_ms: int) -> c.Balances:
+    """A player's chips by currency as the entries committed before a time had left them."""
+    player(conn, name)
+    cash: dict[str, int] = {}
+    on_tables: dict[str, int] = {}
+    owned = conn.execute(
+        select(accounts.c.account, accounts.c.kind, accounts.c.currency)
+        .where(accounts.c.kind.in_((AccountKind.PLAYER, AccountKind.STACK)), accounts.c.owner == name)
+        .order_by(accounts.c.currency)
+    ).all()
+    for account, kind, currency in owned:
+        amounts = cash if kind == AccountKind.PLAYER else on_tables
+        amounts[currency] = amounts.get(currency, 0) + _balance_at(conn, account, at_ms)
+    return c.Balances(
+        tuple(c.Balance(currency, amount) for currency, amount in cash.items()),
+        tuple(c.Balance(currency, amount) for currency, amount in on_tables.items() if amount),
+    )
+
+
 def table_ledger(conn: Connection, table: str) -> c.TableLedger:
     """What the ledger knows of a table."""
     row = conn.execute(select(table_ledgers).where(table_ledgers.c.table_id == table)).one_or_none()
@@ -140,6 +159,24 @@ def summary(conn: Connection) -> c.LedgerSummary:
 
 
 _ACCOUNTS_AT_ONCE: Final = 1_000
+
+
+def _balance_at(conn: Connection, account: str, at_ms: int) -> int:
+    last: tuple[int, int, int] = (0, 0, 0)
+    for side, balance in (
+        (transfers.c.debit, transfers.c.debit_balance),
+        (transfers.c.credit, transfers.c.credit_balance),
+    ):
+        found = conn.execute(
+            select(transfers.c.batch_no, transfers.c.line, balance)
+            .join(batches, batches.c.batch_no == transfers.c.batch_no)
+            .where(side == account, batches.c.committed_ms < at_ms)
+            .order_by(transfers.c.batch_no.desc(), transfers.c.line.desc())
+            .limit(1)
+        ).one_or_none()
+        if found is not None:
+            last = max(last, tuple(found))
+    return last[2]
 
 
 def _sittings_of(query: EntryQuery) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 
 import grpc
 import pytest
 from fivedraw.wallet.v1 import wallet_service_pb2 as pb
 from fivedraw.wallet.v1 import wallet_service_pb2_grpc as pb_grpc
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from services.runtime.errors import Fault
 from services.wallet import grpc_api
@@ -230,3 +232,26 @@ async def test_what_is_unknown_is_named(wire):
     ):
         fault = await reason_of(call)
         assert (fault.reason, fault.metadata["player"]) == ("PLAYER_NOT_FOUND", "nobody")
+
+
+async def test_reports_on_the_wire(wire, house):
+    await house.play(1)
+    desk = wire(pb_grpc.WalletServiceStub, "op", "operator")
+    long_ago, soon = Timestamp(seconds=1), Timestamp(seconds=int(time.time()) + 60)
+    year_ago = Timestamp(seconds=soon.seconds - 365 * 86_400)
+    rake = await desk.GetRakeReport(pb.GetRakeReportRequest(since=year_ago, before=soon), timeout=DEADLINE)
+    assert [(row.table, row.rake_minor, row.hands) for row in rake.rows] == [("tables/t1", 1, 1)]
+    chips = await desk.ListChipsInPlay(pb.ListChipsInPlayRequest(page_size=1), timeout=DEADLINE)
+    assert [(row.table, row.sittings, row.stacks_minor) for row in chips.tables] == [("tables/t1", 3, 1199)]
+    assert chips.next_page_token == ""
+    dormant = await desk.ListDormantBalances(pb.ListDormantBalancesRequest(idle_since=soon), timeout=DEADLINE)
+    assert [balance.amount_minor for balance in dormant.totals] == [1800]
+    then = await desk.GetBalances(pb.GetBalancesRequest(player="players/ann", at=long_ago), timeout=DEADLINE)
+    assert [balance.amount_minor for balance in then.cash] == [0]
+    for call in (
+        desk.GetRakeReport(pb.GetRakeReportRequest(since=long_ago, before=soon), timeout=DEADLINE),
+        desk.GetRakeReport(pb.GetRakeReportRequest(before=soon), timeout=DEADLINE),
+        desk.ListChipsInPlay(pb.ListChipsInPlayRequest(page_token="'; --"), timeout=DEADLINE),
+        desk.ListDormantBalances(pb.ListDormantBalancesRequest(), timeout=DEADLINE),
+    ):
+        assert (await reason_of(call)).reason == "INVALID_REQUEST"
