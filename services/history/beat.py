@@ -11,15 +11,22 @@ from celery.signals import setup_logging
 from services.history.settings import HistorySettings
 from services.history.worker import keep_logging
 from services.runtime import telemetry
-from services.runtime.tasks import DELETE_OLD_HANDS, QUEUE_OF_TASK, RESEND_UNWRITTEN, make_app
+from services.runtime.tasks import AUDIT_ROWS, DELETE_OLD_HANDS, EXPORT_DAY, QUEUE_OF_TASK, RESEND_UNWRITTEN, make_app
 
-RETENTION_EVERY_SECONDS: Final = 3600
+UPKEEP_EVERY_SECONDS: Final = 3600
 LOOK_EVERY_SECONDS: Final = 5
 
 
 def schedule(settings: HistorySettings) -> dict[str, dict[str, Any]]:
     """What is sent how often. Each task is worth nothing once the next one is sent, so it then expires."""
-    every = {RESEND_UNWRITTEN: settings.history_resend_every_seconds, DELETE_OLD_HANDS: RETENTION_EVERY_SECONDS}
+    every = {RESEND_UNWRITTEN: settings.history_resend_every_seconds}
+    # What no worker would take must not pile up in the broker, so these are sent only where they are asked for.
+    if settings.history_retention_days:
+        every[DELETE_OLD_HANDS] = UPKEEP_EVERY_SECONDS
+    if settings.history_export_days:
+        every[EXPORT_DAY] = UPKEEP_EVERY_SECONDS
+    if settings.history_audit_rows:
+        every[AUDIT_ROWS] = UPKEEP_EVERY_SECONDS
     return {
         task: {
             "task": task,

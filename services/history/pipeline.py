@@ -15,16 +15,19 @@ from typing import Any, Final, TypeVar
 import grpc
 from celery import Celery
 
-from services.history import store
 from services.history.record import RecordBrokenError
 from services.history.settings import HistorySettings
+from services.history.upkeep import Upkeep
 from services.history.writing import UNWRITTEN_PAGE_MAX, FinishedHand, HandNotFoundError, HandWriter
 from services.runtime import telemetry
 from services.runtime.clock import Clock
-from services.runtime.database import Database, DatabaseBusyError
+from services.runtime.database import DatabaseBusyError
 from services.runtime.errors import Fault
 from services.runtime.tasks import (
+    AUDIT_ROWS,
+    AUDITS_QUEUE,
     DELETE_OLD_HANDS,
+    EXPORT_DAY,
     EXPORTS_QUEUE,
     RESEND_UNWRITTEN,
     TASK_LIMIT_SECONDS,
@@ -36,8 +39,6 @@ from services.runtime.tasks import (
 
 T = TypeVar("T")
 
-DELETE_BATCHES_MAX: Final = 1_000
-MS_OF_DAY: Final = 86_400_000
 STOP_SECONDS: Final = 10.0
 # With more than this in the queue a re-sent task would only stand behind its own first one.
 QUEUE_BUSY_LENGTH: Final = 2_000
@@ -59,7 +60,6 @@ _LOOKED: Final = telemetry.gauge(
     "fivedraw_history_looked_timestamp_seconds", "When a worker was last told by the beat to look for due hands."
 )
 _RESENT: Final = telemetry.counter("fivedraw_history_resent_total", "Tasks sent again.")
-_DELETED: Final = telemetry.counter("fivedraw_history_deleted_total", "Hands deleted past their retention.")
 
 
 class LoopThread:
@@ -91,12 +91,9 @@ class LoopThread:
 class Pipeline:
     """What the tasks do, as coroutines of one loop; `app` is the broker to which due hands are sent again."""
 
-    def __init__(
-        self, app: Celery, writer: HandWriter, database: Database, clock: Clock, settings: HistorySettings
-    ) -> None:
+    def __init__(self, app: Celery, writer: HandWriter, clock: Clock, settings: HistorySettings) -> None:
         self._app = app
         self._writer = writer
-        self._database = database
         self._clock = clock
         self._settings = settings
         self._log = telemetry.logger("history.pipeline")
@@ -134,20 +131,6 @@ class Pipeline:
         if sent_ms:
             _QUEUE_SECONDS.observe(max(0, self._clock.now_ms() - sent_ms) / 1000)
 
-    async def delete_old_hands(self) -> int:
-        """Deletes hands past their retention, in small transactions; returns how many."""
-        if not self._settings.history_retention_days:
-            return 0
-        before = self._clock.now_ms() - self._settings.history_retention_days * MS_OF_DAY
-        deleted = 0
-        for _ in range(DELETE_BATCHES_MAX):
-            batch = await self._database.write(store.delete_before, before)
-            deleted += batch
-            _DELETED.inc(batch)
-            if batch < store.DELETE_BATCH_MAX:
-                break
-        return deleted
-
     def _send_again(self, due: list[FinishedHand]) -> int:
         with self._app.connection_for_write() as connection:
             # Not passive: a broker that lost its memory knows no queue, and that is when this is needed most.
@@ -165,7 +148,7 @@ class Pipeline:
         return len(due)
 
 
-def add_tasks(app: Celery, pipeline: Pipeline, loop: LoopThread) -> None:
+def add_tasks(app: Celery, pipeline: Pipeline, upkeep: Upkeep, loop: LoopThread) -> None:
     """Registers the tasks with the application of a worker."""
 
     def write_hand(task: Any, table: str, epoch: int, hand: int) -> str:
@@ -177,8 +160,16 @@ def add_tasks(app: Celery, pipeline: Pipeline, loop: LoopThread) -> None:
         return loop.run(pipeline.resend_unwritten, TASK_LIMIT_SECONDS[WRITE_QUEUE])
 
     def delete_old_hands() -> int:
-        return loop.run(pipeline.delete_old_hands, TASK_LIMIT_SECONDS[EXPORTS_QUEUE])
+        return loop.run(upkeep.delete_old_hands, TASK_LIMIT_SECONDS[EXPORTS_QUEUE])
+
+    def export_day(day: str = "") -> str:
+        return loop.run(lambda: upkeep.export_day(day), TASK_LIMIT_SECONDS[EXPORTS_QUEUE])
+
+    def audit_rows() -> int:
+        return loop.run(upkeep.audit_rows, TASK_LIMIT_SECONDS[AUDITS_QUEUE])
 
     app.task(name=WRITE_HAND, bind=True)(write_hand)
     app.task(name=RESEND_UNWRITTEN)(resend_unwritten)
     app.task(name=DELETE_OLD_HANDS)(delete_old_hands)
+    app.task(name=EXPORT_DAY)(export_day)
+    app.task(name=AUDIT_ROWS)(audit_rows)

@@ -173,6 +173,35 @@ def read_records(conn: Connection, numbers: list[int]) -> dict[int, StoredHand]:
     }
 
 
+class AuditedRow(NamedTuple):
+    """What a row says of a hand, and the hand's record."""
+
+    key: HandKey
+    end_ms: int
+    pot_minor: int
+    outcome: int
+    record: bytes
+
+
+def rows_of_share(conn: Connection, turn: int, size: int) -> list[AuditedRow]:
+    """The rows of one share of at most `size`; the shares of turn after turn go round all rows."""
+    last = conn.execute(sa.select(sa.func.max(HANDS.c.seq))).scalar_one_or_none()
+    if last is None:
+        return []
+    first = turn % (last // size + 1) * size
+    query = (
+        sa.select(
+            *(HANDS.c[name] for name in ("table_id", "hand", "end_ms", "pot_minor", "outcome")), HAND_RECORDS.c.record
+        )
+        .join_from(HANDS, HAND_RECORDS, HANDS.c.seq == HAND_RECORDS.c.seq)
+        .where(HANDS.c.seq >= first, HANDS.c.seq < first + size)
+    )
+    return [
+        AuditedRow(HandKey(row.table_id, row.hand), row.end_ms, row.pot_minor, row.outcome, bytes(row.record))
+        for row in conn.execute(query)
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class Statistic:
     """A player's sums in one rulebook and currency; amounts in minor units."""

@@ -98,20 +98,16 @@ class HandReader:
         _check_format_right(caller, request.format)
         if not 0 <= request.max_hands <= EXPORT_HANDS_MAX:
             raise Fault("INVALID_REQUEST", f"max_hands: not between 1 and {EXPORT_HANDS_MAX}", field="max_hands")
-        left = request.max_hands or EXPORT_HANDS_MAX
-        purpose = f"ExportHands {pb.HandFormat.Name(request.format)}"
-        place: Place | None = None
-        while left > 0:
-            page = await self._database.read(
-                queries.list_hands, filters, place, min(EXPORT_PAGE, left), oldest_first=True
-            )
-            left -= len(page.hands)
-            piece = await self._piece(caller, [hand.hand_id for hand in page.hands], writer, purpose)
-            if piece.hands or piece.left_out:
-                yield piece
-            place = page.next
-            if place is None:
-                return
+        async for piece in self._pieces(caller, request, filters, writer, request.max_hands or EXPORT_HANDS_MAX):
+            yield piece
+
+    async def export_all(
+        self, caller: Identity, request: pb.ExportHandsRequest
+    ) -> AsyncIterator[pb.ExportHandsResponse]:
+        """As `export_hands`, without a bound: for the house's own files, not for a call."""
+        writer = _writer(request.format, RANGE_WRITERS)
+        async for piece in self._pieces(caller, request, _filters(caller, request), writer, None):
+            yield piece
 
     async def replay_hand(self, caller: Identity, name: str) -> Replay:
         """The hand as the caller would have watched it. Raises `Fault` INVALID_REQUEST, HAND_NOT_FOUND."""
@@ -154,6 +150,27 @@ class HandReader:
             ],
             next_page_token=queries.number_token(reads[-1].seq if len(reads) == size else 0),
         )
+
+    async def _pieces(
+        self,
+        caller: Identity,
+        request: pb.ExportHandsRequest,
+        filters: Filters,
+        writer: Callable[[pb.Hand], str],
+        left: int | None,
+    ) -> AsyncIterator[pb.ExportHandsResponse]:
+        purpose = f"ExportHands {pb.HandFormat.Name(request.format)}"
+        place: Place | None = None
+        while left is None or left > 0:
+            size = EXPORT_PAGE if left is None else min(EXPORT_PAGE, left)
+            page = await self._database.read(queries.list_hands, filters, place, size, oldest_first=True)
+            left = None if left is None else left - len(page.hands)
+            piece = await self._piece(caller, [hand.hand_id for hand in page.hands], writer, purpose)
+            if piece.hands or piece.left_out:
+                yield piece
+            place = page.next
+            if place is None:
+                return
 
     async def _seen(self, caller: Identity, name: str, purpose: str) -> pb.Hand:
         stored = await self._database.read(store.read_hand, parse_hand(name))

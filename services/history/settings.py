@@ -23,5 +23,8 @@ class HistorySettings(ServiceSettings):
     history_resend_every_seconds: int = Field(default=10, ge=1)
     # Hands are kept this long; 0 keeps them for ever.
     history_retention_days: int = Field(default=0, ge=0)
-    # Where export jobs write their files.
+    # A file of each day's hands, as everybody may see them (needs a worker of the exports queue), and where.
+    history_export_days: bool = False
     history_exports_folder: Path = Path("exports")
+    # A round of checks of rows against their records (needs a worker of the audits queue).
+    history_audit_rows: bool = False

@@ -16,12 +16,15 @@ from celery.signals import setup_logging
 
 from services.history.peers import TableLog
 from services.history.pipeline import LoopThread, Pipeline, add_tasks
+from services.history.reading import HandReader
 from services.history.settings import HistorySettings
+from services.history.upkeep import Upkeep
 from services.history.writing import HandWriter
 from services.runtime import telemetry
 from services.runtime.channel import connect
 from services.runtime.clock import SystemClock
 from services.runtime.database import Database
+from services.runtime.sealing import Sealer
 from services.runtime.tasks import AUDITS_QUEUE, EXPORTS_QUEUE, WRITE_QUEUE, make_app
 
 QUEUE_OF: Final = {"write": WRITE_QUEUE, "exports": EXPORTS_QUEUE, "audits": AUDITS_QUEUE}
@@ -61,8 +64,9 @@ def work(app: Celery, settings: HistorySettings, kind: str) -> int:
         return connect(settings.table_address, settings, as_service="history")
 
     channel = loop.run(open_channel, START_SECONDS)
-    pipeline = Pipeline(app, HandWriter(database, TableLog(channel), clock), database, clock, settings)
-    add_tasks(app, pipeline, loop)
+    pipeline = Pipeline(app, HandWriter(database, TableLog(channel), clock), clock, settings)
+    reader = HandReader(database, Sealer(settings.sealing_key_list()), clock)
+    add_tasks(app, pipeline, Upkeep(database, reader, clock, settings), loop)
     stop_metrics = _serve_metrics(settings)
     _UP.labels(kind).set(1)
     log.info("working", queue=QUEUE_OF[kind])

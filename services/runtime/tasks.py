@@ -19,8 +19,8 @@ from services.runtime import telemetry
 WRITE_HAND: Final = "history.write_hand"
 RESEND_UNWRITTEN: Final = "history.resend_unwritten"
 DELETE_OLD_HANDS: Final = "history.delete_old_hands"
-EXPORT_RANGE: Final = "history.export_range"
-COMPARE_WITH_LEDGER: Final = "history.compare_with_ledger"
+EXPORT_DAY: Final = "history.export_day"
+AUDIT_ROWS: Final = "history.audit_rows"
 
 WRITE_QUEUE: Final = "history.write"
 EXPORTS_QUEUE: Final = "history.exports"
@@ -31,8 +31,8 @@ QUEUE_OF_TASK: Final = {
     WRITE_HAND: WRITE_QUEUE,
     RESEND_UNWRITTEN: WRITE_QUEUE,
     DELETE_OLD_HANDS: EXPORTS_QUEUE,
-    EXPORT_RANGE: EXPORTS_QUEUE,
-    COMPARE_WITH_LEDGER: AUDITS_QUEUE,
+    EXPORT_DAY: EXPORTS_QUEUE,
+    AUDIT_ROWS: AUDITS_QUEUE,
 }
 
 # How long one task of a queue may take, and after how long the broker gives it to another worker. The second is well
