@@ -17,12 +17,11 @@ from services.history.names import HandKey, parse_hand, parse_player, parse_rule
 from services.history.queries import Filters, Place
 from services.history.record import decode
 from services.history.replay import Replay, replay
-from services.history.viewing import Viewer, view
+from services.history.viewing import Unsealer, Viewer, view
 from services.runtime.auth import Identity
 from services.runtime.clock import Clock
 from services.runtime.database import Database
 from services.runtime.errors import Fault
-from services.runtime.sealing import Sealer
 
 EXPORT_HANDS_MAX: Final = 10_000
 EXPORT_PAGE: Final = 50
@@ -51,7 +50,7 @@ class HandReader:
     def __init__(
         self,
         database: Database,
-        sealer: Sealer,
+        sealer: Unsealer,
         clock: Clock,
         *,
         audit_delay_ms: int = 0,

@@ -10,17 +10,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from typing import Final, Protocol
 
 from fivedraw.history.v1 import history_service_pb2, record_pb2
 from fivedraw.table.v1 import event_pb2, table_pb2, table_service_pb2
 
 from services.history.names import HandKey
 from services.history.record import public_events
-from services.runtime.sealing import Sealer, event_aad
+from services.runtime.sealing import SealBrokenError, event_aad
 
 # What one seat alone may do or did: its own part of these events fits into the one event.
 _OF_ONE_SEAT: Final = frozenset({"turn_started", "cards_discarded", "cards_drawn"})
+
+
+class Unsealer(Protocol):
+    """What opens sealed parts; `runtime.sealing.Sealer` does."""
+
+    def open(self, sealed: bytes, associated: bytes) -> bytes:
+        """The content. Raises `runtime.sealing.SealBrokenError`."""
+        ...
+
+
+class NoKeys:
+    """An unsealer for processes that hold no key, since they only ever read what is everybody's."""
+
+    def open(self, sealed: bytes, associated: bytes) -> bytes:
+        """Opens nothing. Raises `SealBrokenError`."""
+        raise SealBrokenError("this process holds no sealing key")
 
 
 class Right(Enum):
@@ -54,7 +70,7 @@ class _SeatCards:
 
 
 def view(
-    key: HandKey, hand_id: int, record: record_pb2.HandRecord, viewer: Viewer, sealer: Sealer
+    key: HandKey, hand_id: int, record: record_pb2.HandRecord, viewer: Viewer, sealer: Unsealer
 ) -> history_service_pb2.Hand:
     """The hand as the viewer may see it. Raises `runtime.sealing.SealBrokenError` if a part cannot be opened."""
     if record.HasField("ledger"):
@@ -82,7 +98,7 @@ class _Opener:
     def __init__(
         self,
         table: str,
-        sealer: Sealer,
+        sealer: Unsealer,
         events: list[tuple[event_pb2.TableEvent, table_service_pb2.LoggedEvent]],
     ) -> None:
         self._table = table

@@ -19,12 +19,12 @@ from services.history.pipeline import LoopThread, Pipeline, add_tasks
 from services.history.reading import HandReader
 from services.history.settings import HistorySettings
 from services.history.upkeep import Upkeep
+from services.history.viewing import NoKeys
 from services.history.writing import HandWriter
 from services.runtime import telemetry
 from services.runtime.channel import connect
 from services.runtime.clock import SystemClock
 from services.runtime.database import Database
-from services.runtime.sealing import Sealer
 from services.runtime.tasks import AUDITS_QUEUE, EXPORTS_QUEUE, WRITE_QUEUE, make_app
 
 QUEUE_OF: Final = {"write": WRITE_QUEUE, "exports": EXPORTS_QUEUE, "audits": AUDITS_QUEUE}
@@ -65,7 +65,8 @@ def work(app: Celery, settings: HistorySettings, kind: str) -> int:
 
     channel = loop.run(open_channel, START_SECONDS)
     pipeline = Pipeline(app, HandWriter(database, TableLog(channel), clock), clock, settings)
-    reader = HandReader(database, Sealer(settings.sealing_key_list()), clock)
+    # A worker carries sealed parts and never opens one, so it is given no key.
+    reader = HandReader(database, NoKeys(), clock)
     add_tasks(app, pipeline, Upkeep(database, reader, clock, settings), loop)
     stop_metrics = _serve_metrics(settings)
     _UP.labels(kind).set(1)

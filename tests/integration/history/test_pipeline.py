@@ -35,7 +35,7 @@ from services.runtime.tasks import (
     make_app,
     send_now,
 )
-from tests.conftest import SEALING_KEY, SERVICE_KEY
+from tests.conftest import SERVICE_KEY
 from tests.servers import free_port
 from tests.unit.history.played import Played, play
 
@@ -105,7 +105,6 @@ def environment(redis_url: str, tmp_path: Path) -> dict[str, str]:
         "FIVEDRAW_BROKER_URL": redis_url,
         "FIVEDRAW_DATABASE_URL": f"sqlite:///{tmp_path / 'history.sqlite'}",
         "FIVEDRAW_SERVICE_KEY": SERVICE_KEY.hex(),
-        "FIVEDRAW_SEALING_KEYS": f"test:{SEALING_KEY.hex()}",
         "FIVEDRAW_HISTORY_RESEND_AFTER_SECONDS": "1",
         "FIVEDRAW_HISTORY_RESEND_EVERY_SECONDS": "1",
     }

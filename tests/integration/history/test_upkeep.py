@@ -18,8 +18,9 @@ from services.history.schema import HANDS
 from services.history.settings import HistorySettings
 from services.history.summary import summarise
 from services.history.upkeep import MS_OF_DAY, Upkeep
+from services.history.viewing import NoKeys
 from services.runtime.database import Database
-from tests.unit.history.played import SEALER, play
+from tests.unit.history.played import play
 
 DAY = datetime(2024, 5, 1, tzinfo=UTC)
 DAY_MS = int(DAY.timestamp() * 1000)
@@ -41,7 +42,7 @@ async def upkeep(sqlite_url: str, tmp_path: Path):
         await opened.write(store.insert_hand, summarise(played.key, played.record), encode(played.record), 1)
     settings = HistorySettings(history_retention_days=1, history_exports_folder=tmp_path / "exports")
     clock = FixedClock()
-    yield Upkeep(opened, HandReader(opened, SEALER, clock), clock, settings), opened, tmp_path / "exports"
+    yield Upkeep(opened, HandReader(opened, NoKeys(), clock), clock, settings), opened, tmp_path / "exports"
     await opened.close()
 
 
