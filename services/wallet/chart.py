@@ -78,6 +78,13 @@ MOVES: Final[dict[TransferCode, frozenset[tuple[AccountKind, AccountKind]]]] = {
     _C.SWEEP: frozenset({(_K.RAKE, _K.RAKE), (_K.CASHIER, _K.CASHIER)}),
 }
 
+_OWNED: Final = frozenset({AccountKind.PLAYER, AccountKind.STACK})
+
+# The codes whose debit, or credit, may be a player's cash or a stack: the sides that statements are made of, and that
+# the database has indexes of. As SQL, since an index with a condition serves only queries that say it literally.
+OWNED_DEBITS: Final = tuple(int(code) for code, moves in MOVES.items() if any(debit in _OWNED for debit, _ in moves))
+OWNED_CREDITS: Final = tuple(int(code) for code, moves in MOVES.items() if any(credit in _OWNED for _, credit in moves))
+
 BALANCE_MAX_MINOR: Final = 2**63 - 1
 
 # Hot accounts are split: each writer posts to a sub-account of its own, so that writers do not wait for each other.

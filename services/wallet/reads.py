@@ -12,7 +12,7 @@ from services.wallet import chart
 from services.wallet import commands as c
 from services.wallet.books import LINES_MAX
 from services.wallet.chart import AccountKind, HandOutcome, PlayerState, TransferCode
-from services.wallet.schema import accounts, batches, hands, players, sittings, table_ledgers, transfers
+from services.wallet.schema import accounts, batches, hands, owned_side, players, sittings, table_ledgers, transfers
 
 PAGE_DEFAULT: Final = 100
 PAGE_MAX: Final = 500
@@ -170,7 +170,7 @@ def _balance_at(conn: Connection, account: str, at_ms: int) -> int:
         found = conn.execute(
             select(transfers.c.batch_no, transfers.c.line, balance)
             .join(batches, batches.c.batch_no == transfers.c.batch_no)
-            .where(side == account, batches.c.committed_ms < at_ms)
+            .where(side == account, owned_side(side is transfers.c.credit), batches.c.committed_ms < at_ms)
             .order_by(transfers.c.batch_no.desc(), transfers.c.line.desc())
             .limit(1)
         ).one_or_none()
@@ -187,7 +187,7 @@ def _sittings_of(query: EntryQuery) -> Any:
 def _legs(conn: Connection, query: EntryQuery, owned: list[str], side: int, limit: int) -> list[c.Entry]:
     account = transfers.c.credit if side else transfers.c.debit
     balance = transfers.c.credit_balance if side else transfers.c.debit_balance
-    conditions: list[Any] = [account.in_(owned)]
+    conditions: list[Any] = [account.in_(owned), owned_side(side == 1)]
     if query.before_entry:
         at, half = divmod(query.before_entry, 2)
         # The other side of the same transfer comes first when it has the higher id.

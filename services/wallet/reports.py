@@ -15,7 +15,7 @@ from sqlalchemy import cast as sql_cast
 
 from services.wallet.chart import AccountKind, TransferCode
 from services.wallet.commands import Balance
-from services.wallet.schema import accounts, batches, sittings, table_ledgers, transfers
+from services.wallet.schema import accounts, batches, owned_side, sittings, table_ledgers, transfers
 
 DAY_MS: Final = 86_400_000
 RAKE_ROWS_MAX: Final = 10_000
@@ -138,17 +138,19 @@ def chips_in_play(conn: Connection, after: str, limit: int) -> tuple[ChipsInPlay
 
 def dormant(conn: Connection, idle_since_ms: int, limit: int) -> DormantBalances:
     """Players' cash above zero without an entry since a time."""
-    moved = (
+    debited, credited = (
         select(transfers.c.batch_no)
         .join(batches, batches.c.batch_no == transfers.c.batch_no)
         .where(
-            (transfers.c.debit == accounts.c.account) | (transfers.c.credit == accounts.c.account),
+            side == accounts.c.account,
+            owned_side(side is transfers.c.credit),
             batches.c.committed_ms >= idle_since_ms,
         )
         .correlate(accounts)
         .exists()
+        for side in (transfers.c.debit, transfers.c.credit)
     )
-    idle = and_(accounts.c.kind == int(AccountKind.PLAYER), accounts.c.balance > 0, ~moved)
+    idle = and_(accounts.c.kind == int(AccountKind.PLAYER), accounts.c.balance > 0, ~debited, ~credited)
     totals = conn.execute(
         select(accounts.c.currency, sql_cast(func.sum(accounts.c.balance), BigInteger))
         .where(idle)
@@ -176,7 +178,7 @@ def _last_entry_ms(conn: Connection, account: str) -> int:
         found = conn.scalar(
             select(batches.c.committed_ms)
             .join(transfers, transfers.c.batch_no == batches.c.batch_no)
-            .where(side == account)
+            .where(side == account, owned_side(side is transfers.c.credit))
             .order_by(transfers.c.batch_no.desc())
             .limit(1)
         )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, SmallInteger, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, SmallInteger, Table, Text, TextClause, text
+
+from services.wallet.chart import OWNED_CREDITS, OWNED_DEBITS
 
 metadata: Final = MetaData()
 
@@ -131,3 +133,9 @@ ledger_state: Final = Table(
     Column("audited_batch", BigInteger, nullable=False),
     Column("audited_ms", BigInteger, nullable=False),
 )
+
+
+def owned_side(is_credit: bool) -> TextClause:
+    """The condition of the index of credits, or of debits: that side may be a player's cash or a stack."""
+    codes = OWNED_CREDITS if is_credit else OWNED_DEBITS
+    return text(f"transfers.code IN ({', '.join(str(code) for code in codes)})")

@@ -31,9 +31,12 @@ from services.wallet.row_sets import (
 # The sealer takes this lock alone for a moment, so that no number below its mark is still on the way to disk.
 SEALING_LOCK: Final = 0x66697665_00000001
 
-# A generic plan made while the tables were small would be kept when they no longer are.
+# Every statement of a group goes by key. A generic plan made while the tables were small would be kept when they no
+# longer are, and the planner's guess at how many rows are wanted makes it read tables whole.
 _BEGIN_ON_POSTGRESQL: Final = """
-    SELECT closed_reason, pg_advisory_xact_lock_shared(%s), set_config('plan_cache_mode', 'force_custom_plan', true)
+    SELECT closed_reason, pg_advisory_xact_lock_shared(%s), set_config('plan_cache_mode', 'force_custom_plan', true),
+        set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
+        set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)
     FROM ledger_state"""
 _BEGIN_ON_SQLITE: Final = "SELECT closed_reason FROM ledger_state"
 
