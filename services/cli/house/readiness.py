@@ -32,7 +32,7 @@ async def await_ready(supervisor: Supervisor, ports: Sequence[int]) -> None:
 
 def given_up(supervisor: Supervisor) -> list[str]:
     """Names of processes that the process manager starts no more."""
-    return [status.name for status in supervisor.statuses() if status.state in {"FATAL", "EXITED"}]
+    return [status.name for status in supervisor.statuses() if status.state == "FATAL"]
 
 
 async def _await_serving(supervisor: Supervisor, port: int) -> None:
