@@ -31,6 +31,7 @@ FORMATS: Final = {
 }
 LISTED_DEFAULT: Final = 50
 EXPORT_SECONDS: Final = 600.0
+WIDTH_OF_PIPES: Final = 160
 
 _SHORT_NAME: Final = re.compile(r"([a-z0-9-]{1,40})/([0-9]{1,18})")
 
@@ -120,7 +121,10 @@ def hands_command(
         raise click.UsageError("--min-pot is for lists; a file takes --table, --player, --rulebook, --from and --to")
     written, left_out = run(lambda: _export_range(reach, wanted, FORMATS[form], limit or 0, out))
     told = f"{written} hands written"
-    click.echo(told + (f", {left_out} left out: this format has no words for them" if left_out else ""), err=True)
+    click.echo(
+        told + (f", {left_out} left out: not due yet, or this format has no words for them" if left_out else ""),
+        err=True,
+    )
 
 
 def full_name(name: str) -> str:
@@ -175,7 +179,9 @@ async def _show_list(reach: Reach, request: pb.ListHandsRequest, limit: int) -> 
                 str(hand.net_minor),
                 hand.currency,
             )
-    Console().print(shown)
+    console = Console()
+    # In a pipe there is no width to fit, and a number that is cut short is no number.
+    (console if console.is_terminal else Console(width=WIDTH_OF_PIPES)).print(shown)
 
 
 async def _listed(client: Client, request: pb.ListHandsRequest, limit: int) -> AsyncIterator[pb.HandSummary]:

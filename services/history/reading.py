@@ -203,11 +203,12 @@ class HandReader:
             record = records.get(number)
             if record is None:
                 continue
-            viewer = await self._viewer(caller, record.key, record.end_ms, purpose)
             try:
+                viewer = await self._viewer(caller, record.key, record.end_ms, purpose)
                 texts.append(writer(view(record.key, record.hand_id, decode(record.record), viewer, self._sealer)))
             except Fault as fault:
-                if fault.reason != "FORMAT_CANNOT_EXPRESS":
+                # One hand that cannot be told, or not yet, must not keep the others from being told.
+                if fault.reason not in ("FORMAT_CANNOT_EXPRESS", "SEED_NOT_DUE"):
                     raise
                 piece.left_out += 1
             # Others are served between two hands: a page of them takes a while to write.

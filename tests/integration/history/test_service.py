@@ -135,6 +135,11 @@ async def test_an_auditor_waits_for_the_delay_and_every_reading_is_noted(house) 
         early.ExportHand(pb.ExportHandRequest(name="tables/red/hands/1", format=pb.HAND_FORMAT_SCENARIO))
     )
     assert fault.reason == "SEED_NOT_DUE"
+    pieces = [piece async for piece in early.ExportHands(pb.ExportHandsRequest(format=pb.HAND_FORMAT_SCENARIO))]
+    assert sum(piece.hands for piece in pieces) == 0
+    assert sum(piece.left_out for piece in pieces) == 4, (
+        "hands that are not due are left out of a range, not fatal to it"
+    )
     assert not (await early.ListAuditReads(pb.ListAuditReadsRequest())).reads
 
     due = await house.stub("aud", "auditor")
