@@ -191,6 +191,13 @@ class SimulatedHouse:
                 # The table is out of reach, or the store has lost the log: the beat sends it again.
                 self.network.lost += 1
 
+    async def keep_working(self) -> None:
+        """Writes histories once a second."""
+        while True:
+            await asyncio.sleep(1)
+            if self.replicas:
+                await self.work()
+
     async def work_all(self) -> list[FinishedHand]:
         """Writes everything that is due, as the beat would; returns what could not be written."""
         self.pending_tasks = []

@@ -84,6 +84,10 @@ class Bot:
         with acting_as(self.identity):
             stream = await replica.api.viewing(self.identity.player, request)
         async for response in _until(replica.dead, stream):
+            if self.rng.random() < self.restless / 50:
+                # The connection breaks; the table notices if it does not come back soon.
+                await asyncio.sleep(self.rng.uniform(0.1, 20.0))
+                return
             note(self.seen, response, self.identity.id)
             if response.HasField("snapshot"):
                 view = response.snapshot
@@ -153,6 +157,11 @@ class Bot:
 
     async def _between_hands(self) -> None:
         draw = self.rng.random()
+        if self.rng.random() < self.restless:
+            chat = table_service_pb2.SendChatRequest(
+                table=self.name, request_id=self.house.next_id(), text=f"nice hand, {self.rng.randint(1, 99)}"
+            )
+            await self._try("SendChat", chat)
         if draw < self.restless / 3:
             request = table_service_pb2.LeaveTableRequest(table=self.name, request_id=self.house.next_id())
             await self._try("LeaveTable", request)
@@ -168,6 +177,11 @@ class Bot:
         if own.stack_minor == 0:
             request = table_service_pb2.TopUpRequest(
                 table=self.name, request_id=self.house.next_id(), amount_minor=self.buy_in
+            )
+            await self._try("TopUp", request)
+        elif own.stack_minor < self.buy_in and self.rng.random() < self.restless:
+            request = table_service_pb2.TopUpRequest(
+                table=self.name, request_id=self.house.next_id(), amount_minor=self.buy_in - own.stack_minor
             )
             await self._try("TopUp", request)
         elif own.sitting_out and self.rng.random() < 0.5:
