@@ -16,7 +16,7 @@ NAME_CHARACTERS_MAX: Final = 200
 _TABLE: Final = re.compile(r"tables/([a-z0-9-]{1,40})")
 _HAND: Final = re.compile(r"tables/([a-z0-9-]{1,40})/hands/([1-9][0-9]{0,17})")
 _HAND_BY_NUMBER: Final = re.compile(r"hands/([1-9][0-9]{0,18})")
-_PLAYER: Final = re.compile(r"players/([^/\s]{1,100})")
+_PLAYER: Final = re.compile(r"players/([^/\s\x00-\x1f\x7f]{1,100})")
 _RULEBOOK: Final = re.compile(r"rulebooks/([a-z0-9_-]{1,40})")
 
 

@@ -16,6 +16,11 @@ from grpc import StatusCode
 
 DOMAIN: Final = "fivedraw"
 
+# A refusal travels in the headers, which are bounded: what it quotes of a request must not keep it from arriving.
+MESSAGE_CHARACTERS_MAX: Final = 1_000
+FACT_CHARACTERS_MAX: Final = 200
+FACTS_MAX: Final = 32
+
 _DETAILS_KEY: Final = "grpc-status-details-bin"
 _CODE_BY_NUMBER: Final = {code.value[0]: code for code in StatusCode}
 
@@ -185,12 +190,16 @@ def _rebuild(reason: str, message: str, metadata: dict[str, str]) -> Fault:
 
 
 def to_status(fault: Fault) -> status_pb2.Status:
-    """Makes the wire form of a refusal: status code, `message: advice`, and one ErrorInfo."""
-    info = error_details_pb2.ErrorInfo(reason=fault.reason, domain=DOMAIN, metadata=fault.metadata)
+    """Makes the wire form of a refusal: status code, `message: advice`, and one ErrorInfo. Long parts are cut."""
+    facts = {name[:FACT_CHARACTERS_MAX]: fact[:FACT_CHARACTERS_MAX] for name, fact in fault.metadata.items()}
+    metadata = dict(list(facts.items())[:FACTS_MAX])
+    info = error_details_pb2.ErrorInfo(reason=fault.reason, domain=DOMAIN, metadata=metadata)
     packed = any_pb2.Any()
     packed.Pack(info)
     advice = REASONS[fault.reason].advice
-    return status_pb2.Status(code=fault.status.value[0], message=f"{fault.message}: {advice}", details=[packed])
+    return status_pb2.Status(
+        code=fault.status.value[0], message=f"{fault.message[:MESSAGE_CHARACTERS_MAX]}: {advice}", details=[packed]
+    )
 
 
 def from_status(status: status_pb2.Status) -> Fault | None:

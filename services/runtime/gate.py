@@ -10,12 +10,12 @@ import asyncio
 import contextlib
 import inspect
 import uuid
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import grpc
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 from grpc import StatusCode
 from grpc.aio import ServicerContext
 
@@ -37,6 +37,10 @@ _UNEXPECTED = telemetry.counter(
 
 # A handler of any kind: request or iterator of requests, then the context.
 _Behaviour = Callable[[Any, ServicerContext[Any, Any]], Any]
+
+
+# Stands for a request that is no message of its method: gRPC itself would answer UNKNOWN, without a reason.
+_UNREADABLE: Final = object()
 
 
 @dataclass(slots=True, eq=False)
@@ -85,7 +89,7 @@ class Gate(grpc.aio.ServerInterceptor):
 
     def _wrap(self, method: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any]:
         codec = {
-            "request_deserializer": handler.request_deserializer,
+            "request_deserializer": _reading(handler.request_deserializer),
             "response_serializer": handler.response_serializer,
         }
         if handler.response_streaming:
@@ -220,10 +224,38 @@ def interceptors(settings: ServiceSettings, clock: Clock) -> list[grpc.aio.Serve
 async def _as(
     identity: Identity | None, behaviour: _Behaviour, request: Any, context: ServicerContext[Any, Any]
 ) -> Any:
+    if request is _UNREADABLE:
+        raise _unreadable()
+    if hasattr(request, "__aiter__"):
+        request = _readable(request)
     if identity is None:
         return await behaviour(request, context)
     with acting_as(identity):
         return await behaviour(request, context)
+
+
+def _reading(deserialize: Callable[[bytes], Any] | None) -> Callable[[bytes], Any] | None:
+    if deserialize is None:
+        return None
+
+    def read(packed: bytes) -> Any:
+        try:
+            return deserialize(packed)
+        except DecodeError:
+            return _UNREADABLE
+
+    return read
+
+
+async def _readable(requests: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async for request in requests:
+        if request is _UNREADABLE:
+            raise _unreadable()
+        yield request
+
+
+def _unreadable() -> Fault:
+    return Fault("INVALID_REQUEST", "the request is no message of this method", field="")
 
 
 def _coroutine(method: str, behaviour: Callable[..., Any] | None) -> _Behaviour:

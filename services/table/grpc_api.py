@@ -68,19 +68,23 @@ class TableApi(rpc.TableServiceServicer):
     async def ListTables(self, request: pb.ListTablesRequest, context: Context) -> pb.ListTablesResponse:
         """Lists tables by name."""
         size = _page_size(request.page_size)
+        rulebook, currency = requests.lobby_filter(request.rulebook, request.currency)
         wanted = Filter(
-            rulebook=request.rulebook,
-            currency=request.currency,
+            rulebook=rulebook,
+            currency=currency,
             seats_free=request.seats_free,
             min_stake=request.min_stake_minor,
             max_stake=request.max_stake_minor,
         )
-        tables, token = await self._lobby.page(request.page_token, size, wanted, request.show_closed)
+        tables, token = await self._lobby.page(
+            requests.page_token(request.page_token), size, wanted, request.show_closed
+        )
         return pb.ListTablesResponse(tables=tables, next_page_token=token)
 
     async def WatchLobby(self, request: pb.WatchLobbyRequest, context: Context) -> AsyncIterator[pb.WatchLobbyResponse]:
         """Watches the lobby."""
-        async for response in self._lobby.watch(Filter(rulebook=request.rulebook, currency=request.currency)):
+        rulebook, currency = requests.lobby_filter(request.rulebook, request.currency)
+        async for response in self._lobby.watch(Filter(rulebook=rulebook, currency=currency)):
             yield response
 
     async def WatchFeed(self, request: pb.WatchFeedRequest, context: Context) -> AsyncIterator[pb.WatchFeedResponse]:
@@ -243,7 +247,7 @@ class TableApi(rpc.TableServiceServicer):
     async def ListTemplates(self, request: pb.ListTemplatesRequest, context: Context) -> pb.ListTemplatesResponse:
         """Lists templates."""
         size = _page_size(request.page_size)
-        page = await self._house.parts.registry.list_templates(request.page_token, size)
+        page = await self._house.parts.registry.list_templates(requests.page_token(request.page_token), size)
         token = page[-1].template_id if len(page) == size else ""
         return pb.ListTemplatesResponse(
             templates=[await self._template(template) for template in page], next_page_token=token

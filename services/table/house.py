@@ -43,6 +43,7 @@ class House:
         self._tasks: list[asyncio.Task[None]] = []
         self._sweeps = asyncio.Semaphore(SWEEPS_AT_ONCE)
         self._outage = Outage()
+        self._is_stopping = False
         self._census = Census(parts.clock)
         self._log = telemetry.logger("table.house")
 
@@ -118,14 +119,14 @@ class House:
     async def _listen(self, host: Host) -> None:
         pause = RESUBSCRIBE_SECONDS
         try:
-            while not host.fanout.is_empty:
+            while not host.fanout.is_empty and not self._is_stopping:
                 try:
                     async with self.store.subscribe(host.table_id) as batches:
                         async for batch in batches:
                             if batch is not None:
                                 host.on_published(batch)
                             pause = RESUBSCRIBE_SECONDS
-                            if host.fanout.is_empty:
+                            if host.fanout.is_empty or self._is_stopping:
                                 # Looked at again after the unsubscription: somebody may have come meanwhile.
                                 break
                 except StoreUnavailableError:
@@ -148,6 +149,8 @@ class House:
 
     async def stop(self) -> None:
         """Ends sweeps, listeners and drivers; what they were doing is taken up by another process or the next one."""
+        # A cancellation that meets the end of a call to Redis can get lost in it, hence the flag besides.
+        self._is_stopping = True
         tasks = [*self._tasks, *self._listeners.values()]
         for task in tasks:
             task.cancel()
@@ -155,7 +158,7 @@ class House:
         await asyncio.gather(*(host.close() for host in self._hosts.values()))
 
     async def _repeat(self, what: Callable[[], Awaitable[None]], seconds: float) -> None:
-        while True:
+        while not self._is_stopping:
             try:
                 await what()
             except (StoreUnavailableError, Fault):

@@ -132,9 +132,12 @@ class RedisStore:
 
     async def claim_due(self, limit: int, hold_ms: int) -> list[Due]:
         """See `TableStore`."""
-        shards = await asyncio.gather(
-            *(reached(self._claim_due(keys=[self._due_key(n)], args=[limit, hold_ms])) for n in range(SHARDS))
-        )
+
+        async def claim(shard: int) -> list[bytes]:
+            claimed: list[bytes] = await reached(self._claim_due(keys=[self._due_key(shard)], args=[limit, hold_ms]))
+            return claimed
+
+        shards = await asyncio.gather(*(claim(shard) for shard in range(SHARDS)))
         claimed = []
         for held, *members in shards:
             claimed += [Due(member.decode(), int(held)) for member in members]

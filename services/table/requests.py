@@ -30,7 +30,8 @@ DISCONNECT_MAX_MS: Final = 120_000
 OBSERVERS_MAX: Final = 10_000
 CHAT_MAX: Final = 200
 AMOUNT_MAX: Final = 2**63 - 1
-_PRINTABLE: Final = re.compile(r"[^\x00-\x1f\x7f]+")
+# Neither control characters nor those that break lines or turn the direction of a text round.
+_PRINTABLE: Final = re.compile(r"[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+")
 
 KINDS: Final = {
     **words.ACTION_NAME,
@@ -79,6 +80,22 @@ def amount(value: int, field: str) -> int:
     if not 1 <= value <= AMOUNT_MAX:
         raise invalid(field, f"must be from 1 to {AMOUNT_MAX} minor units")
     return value
+
+
+def page_token(token: str) -> str:
+    """The id after which a page begins, or nothing. Raises `INVALID_REQUEST`."""
+    if token and not TABLE_ID.fullmatch(token):
+        raise invalid("page_token", "must be empty, or from the last answer")
+    return token
+
+
+def lobby_filter(rulebook: str, currency: str) -> tuple[str, str]:
+    """What a lobby is asked to show: either may be empty. Raises `INVALID_REQUEST`."""
+    if rulebook:
+        rulebook_id(rulebook, "rulebook")
+    if currency and not CURRENCY.fullmatch(currency):
+        raise invalid("currency", "must be empty, or 3 to 8 capital letters")
+    return rulebook, currency
 
 
 def reason(text: str) -> str:

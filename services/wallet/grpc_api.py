@@ -307,7 +307,8 @@ def _namespace(identity: Identity) -> str:
 
 def _id(field: str, name: str, collection: str) -> str:
     found, _, rest = name.partition("/")
-    if found != collection or not rest:
+    # What is not printable (a NUL above all) is nothing that a database should be asked for.
+    if found != collection or not rest.isprintable() or not rest:
         raise invalid(field, f"of the form {collection}/…")
     return rest
 
