@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
@@ -29,11 +29,14 @@ from services.runtime.tasks import (
     DELETE_OLD_HANDS,
     EXPORT_DAY,
     EXPORTS_QUEUE,
+    HANDS_OF_A_TASK_MAX,
     RESEND_UNWRITTEN,
     TASK_LIMIT_SECONDS,
     WRITE_HAND,
+    WRITE_HANDS,
     WRITE_QUEUE,
-    send_now,
+    WriteHand,
+    send_hands,
     sent_ms_of,
 )
 
@@ -115,6 +118,10 @@ class Pipeline:
         _WRITTEN.labels(written.value).inc()
         return written.value
 
+    async def write_hands(self, hands: Sequence[FinishedHand]) -> list[str]:
+        """Writes several hands at once and returns what became of each; none keeps another from being written."""
+        return await asyncio.gather(*(self.write_hand(hand) for hand in hands))
+
     async def resend_unwritten(self) -> int:
         """Sends the tasks of hands that are due again; returns how many."""
         try:
@@ -139,11 +146,11 @@ class Pipeline:
         if waiting > QUEUE_BUSY_LENGTH:
             self._log.info("not sent again, the queue is long", waiting=waiting, due=len(due))
             return 0
-        for hand in due:
-            # It is worth nothing once the next round of this has come.
-            send_now(
-                self._app, WRITE_HAND, tuple(hand), expires_seconds=self._settings.history_resend_every_seconds * 3
-            )
+        hands = [WriteHand(*hand) for hand in due]
+        for first in range(0, len(hands), HANDS_OF_A_TASK_MAX):
+            # It is worth nothing once the next rounds of this have come.
+            expires = self._settings.history_resend_every_seconds * 3
+            send_hands(self._app, hands[first : first + HANDS_OF_A_TASK_MAX], expires_seconds=expires)
         _RESENT.inc(len(due))
         return len(due)
 
@@ -155,6 +162,11 @@ def add_tasks(app: Celery, pipeline: Pipeline, upkeep: Upkeep, loop: LoopThread)
         pipeline.taken(sent_ms_of(task.request))
         finished = FinishedHand(table, epoch, hand)
         return loop.run(lambda: pipeline.write_hand(finished), TASK_LIMIT_SECONDS[WRITE_QUEUE])
+
+    def write_hands(task: Any, hands: list[tuple[str, int, int]]) -> list[str]:
+        pipeline.taken(sent_ms_of(task.request))
+        finished = [FinishedHand(*hand) for hand in hands[:HANDS_OF_A_TASK_MAX]]
+        return loop.run(lambda: pipeline.write_hands(finished), TASK_LIMIT_SECONDS[WRITE_QUEUE])
 
     def resend_unwritten() -> int:
         return loop.run(pipeline.resend_unwritten, TASK_LIMIT_SECONDS[WRITE_QUEUE])
@@ -169,6 +181,7 @@ def add_tasks(app: Celery, pipeline: Pipeline, upkeep: Upkeep, loop: LoopThread)
         return loop.run(upkeep.audit_rows, TASK_LIMIT_SECONDS[AUDITS_QUEUE])
 
     app.task(name=WRITE_HAND, bind=True)(write_hand)
+    app.task(name=WRITE_HANDS, bind=True)(write_hands)
     app.task(name=RESEND_UNWRITTEN)(resend_unwritten)
     app.task(name=DELETE_OLD_HANDS)(delete_old_hands)
     app.task(name=EXPORT_DAY)(export_day)

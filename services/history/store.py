@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
@@ -38,6 +39,32 @@ class StoredHand(NamedTuple):
     hand_id: int
     end_ms: int
     record: bytes
+
+
+class NewHand(NamedTuple):
+    """A hand to be written: its sums, its record's bytes, and when that is."""
+
+    summary: Summary
+    record: bytes
+    written_ms: int
+
+
+def insert_hands(conn: Connection, hands: Sequence[NewHand]) -> list[Written]:
+    """Writes hands as `insert_hand` does, those that are new by shared statements; answers in the order given."""
+    fresh: dict[int, int] = {}
+    keys: set[HandKey] = set()
+    for place, hand in enumerate(hands):
+        number = hand_id(hand.summary.key)
+        # A hand that is there twice, and two hands of one number, are rare; they are written one by one, below.
+        if number not in fresh and hand.summary.key not in keys:
+            fresh[number] = place
+            keys.add(hand.summary.key)
+    written = _insert_new(conn, [(number, hands[place]) for number, place in fresh.items()])
+    outcomes: dict[int, Written] = {fresh[number]: Written.NEW for number in written}
+    for place, hand in enumerate(hands):
+        if place not in outcomes:
+            outcomes[place] = insert_hand(conn, *hand)
+    return [outcomes[place] for place in range(len(hands))]
 
 
 def insert_hand(conn: Connection, summary: Summary, record: bytes, written_ms: int) -> Written:
@@ -136,13 +163,59 @@ _DELETE_PLAYER: Final = HAND_PLAYERS.delete().where(
     HAND_PLAYERS.c.hand_id == sa.bindparam("of_hand_id"),
 )
 _INSERTS: Final = {
-    "sqlite": sqlite.insert(HANDS).on_conflict_do_nothing().returning(HANDS.c.seq),
-    "postgresql": postgresql.insert(HANDS).on_conflict_do_nothing().returning(HANDS.c.seq),
+    "sqlite": sqlite.insert(HANDS).on_conflict_do_nothing().returning(HANDS.c.hand_id, HANDS.c.seq),
+    "postgresql": postgresql.insert(HANDS).on_conflict_do_nothing().returning(HANDS.c.hand_id, HANDS.c.seq),
 }
 
 
 def _insert(conn: Connection, summary: Summary, record: bytes, written_ms: int, number: int) -> bool:
-    shared: dict[str, Any] = {
+    return number in _insert_new(conn, [(number, NewHand(summary, record, written_ms))])
+
+
+def _insert_new(conn: Connection, hands: Sequence[tuple[int, NewHand]]) -> set[int]:
+    """Inserts the hands whose name and number are free, and returns the numbers of those."""
+    if not hands:
+        return set()
+    made = conn.execute(_INSERTS[conn.dialect.name], [_row(number, hand) for number, hand in hands])
+    seqs = {row.hand_id: row.seq for row in made}
+    inserted = [(number, hand) for number, hand in hands if number in seqs]
+    if inserted:
+        conn.execute(HAND_RECORDS.insert(), [{"seq": seqs[number], "record": hand.record} for number, hand in inserted])
+    players = [row for number, hand in inserted for row in _player_rows(number, hand.summary)]
+    if players:
+        conn.execute(HAND_PLAYERS.insert(), players)
+    return set(seqs)
+
+
+def _row(number: int, hand: NewHand) -> dict[str, Any]:
+    summary = hand.summary
+    return {
+        **_shared(number, summary),
+        "epoch": summary.epoch,
+        "start_ms": summary.start_ms,
+        "rake_minor": summary.rake_minor,
+        "carry_in_minor": summary.carry_in_minor,
+        "carry_out_minor": summary.carry_out_minor,
+        "written_ms": hand.written_ms,
+    }
+
+
+def _player_rows(number: int, summary: Summary) -> Iterator[dict[str, Any]]:
+    shared = _shared(number, summary)
+    for player in summary.players:
+        yield {
+            **shared,
+            "player": player.player,
+            "net_minor": player.net_minor,
+            "won_minor": player.won_minor,
+            "voluntary": player.voluntary,
+            "showdown": player.showdown,
+        }
+
+
+def _shared(number: int, summary: Summary) -> dict[str, Any]:
+    """What a hand's row and its players' rows have in common."""
+    return {
         "hand_id": number,
         "table_id": summary.key.table_id,
         "hand": summary.key.hand,
@@ -153,33 +226,6 @@ def _insert(conn: Connection, summary: Summary, record: bytes, written_ms: int, 
         "pot_minor": summary.pot_minor,
         "incomplete": summary.incomplete,
     }
-    row = {
-        **shared,
-        "epoch": summary.epoch,
-        "start_ms": summary.start_ms,
-        "rake_minor": summary.rake_minor,
-        "carry_in_minor": summary.carry_in_minor,
-        "carry_out_minor": summary.carry_out_minor,
-        "written_ms": written_ms,
-    }
-    seq = conn.execute(_INSERTS[conn.dialect.name], row).scalar_one_or_none()
-    if seq is None:
-        return False
-    conn.execute(HAND_RECORDS.insert(), {"seq": seq, "record": record})
-    players = [
-        {
-            **shared,
-            "player": player.player,
-            "net_minor": player.net_minor,
-            "won_minor": player.won_minor,
-            "voluntary": player.voluntary,
-            "showdown": player.showdown,
-        }
-        for player in summary.players
-    ]
-    if players:
-        conn.execute(HAND_PLAYERS.insert(), players)
-    return True
 
 
 def _remove(conn: Connection, seq: int, number: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,6 +12,10 @@ from services.history.names import HandKey
 from services.history.record import LogCutError, RecordBrokenError, public_events, to_ms
 
 VOLUNTARY_KINDS: Final = frozenset({table_pb2.ACTION_KIND_CALL, table_pb2.ACTION_KIND_BET, table_pb2.ACTION_KIND_RAISE})
+BEFORE_THE_DRAW: Final = frozenset({table_pb2.STAGE_OPENING, table_pb2.STAGE_FIRST_ROUND})
+
+# A hand's events by what happened, each list in sequence.
+_Bodies = dict[str, list[event_pb2.TableEvent]]
 
 
 @dataclass(slots=True)
@@ -61,10 +64,9 @@ def summarise(key: HandKey, record: record_pb2.HandRecord) -> Summary:
 
 
 def _from_events(key: HandKey, record: record_pb2.HandRecord) -> Summary:
-    events = list(public_events(record))
-    _check_order(key, events)
-    started = _only(events, "hand_started")
-    ended, voided = _only(events, "hand_ended"), _only(events, "hand_voided")
+    bodies = _in_order(key, record)
+    started = _only(bodies, "hand_started")
+    ended, voided = _only(bodies, "hand_ended"), _only(bodies, "hand_voided")
     if started is None:
         raise LogCutError(f"{key.name}: the log has no beginning")
     end = voided or ended
@@ -85,60 +87,65 @@ def _from_events(key: HandKey, record: record_pb2.HandRecord) -> Summary:
     }
     if not players:
         raise RecordBrokenError(f"{key.name}: nobody was dealt in")
-    _play(events, players)
+    _play(bodies, players)
     if voided:
         summary.carry_out_minor = voided.hand_voided.carry_minor
         for player in players.values():
             player.won_minor, player.showdown = 0, False
     else:
-        _settle(summary, events, end.hand_ended, players)
+        _settle(summary, bodies, end.hand_ended, players)
     summary.players = [players[seat] for seat in sorted(players)]
     return summary
 
 
-def _check_order(key: HandKey, events: list[event_pb2.TableEvent]) -> None:
+def _in_order(key: HandKey, record: record_pb2.HandRecord) -> _Bodies:
+    """The events by what happened, after a look at their hand and sequence."""
+    bodies: _Bodies = {}
     last = (-1, -1)
-    for event in events:
+    for event in public_events(record):
+        place = (event.epoch, event.sequence)
         if event.hand not in (0, key.hand):
-            raise RecordBrokenError(f"{key.name}: event {event.sequence} is of hand {event.hand}")
-        if (event.epoch, event.sequence) <= last:
-            raise RecordBrokenError(f"{key.name}: event {event.sequence} does not follow {last[1]}")
-        last = (event.epoch, event.sequence)
+            raise RecordBrokenError(f"{key.name}: event {place[1]} is of hand {event.hand}")
+        if place <= last:
+            raise RecordBrokenError(f"{key.name}: event {place[1]} does not follow {last[1]}")
+        last = place
+        bodies.setdefault(event.WhichOneof("body") or "", []).append(event)
+    return bodies
 
 
-def _only(events: Iterable[event_pb2.TableEvent], body: str) -> event_pb2.TableEvent | None:
-    found = [event for event in events if event.WhichOneof("body") == body]
+def _only(bodies: _Bodies, body: str) -> event_pb2.TableEvent | None:
+    found = bodies.get(body, [])
     if len(found) > 1:
-        raise RecordBrokenError(f"{found[0].hand}: {body} happened {len(found)} times")
+        raise RecordBrokenError(f"hand {found[0].hand}: {body} happened {len(found)} times")
     return found[0] if found else None
 
 
-def _play(events: Iterable[event_pb2.TableEvent], players: dict[int, PlayerSummary]) -> None:
-    before_draw = True
-    for event in events:
-        match event.WhichOneof("body"):
-            case "stage_started":
-                before_draw = event.stage_started.stage in (
-                    table_pb2.STAGE_OPENING,
-                    table_pb2.STAGE_FIRST_ROUND,
-                )
-            case "action_taken":
-                action = event.action_taken
-                player = _player(players, action.seat)
-                player.folded |= action.kind == table_pb2.ACTION_KIND_FOLD
-                player.voluntary |= before_draw and action.kind in VOLUNTARY_KINDS
-            case "pot_awarded":
-                for seat, amount in event.pot_awarded.pot.winners.items():
-                    _player(players, seat).won_minor += amount
+def _play(bodies: _Bodies, players: dict[int, PlayerSummary]) -> None:
+    stages = bodies.get("stage_started", [])
+    draw = next((event for event in stages if event.stage_started.stage not in BEFORE_THE_DRAW), None)
+    for event in bodies.get("action_taken", []):
+        action = event.action_taken
+        player = _player(players, action.seat)
+        if action.kind == table_pb2.ACTION_KIND_FOLD:
+            player.folded = True
+        elif action.kind in VOLUNTARY_KINDS and (draw is None or _place(event) < _place(draw)):
+            player.voluntary = True
+    for event in bodies.get("pot_awarded", []):
+        for seat, amount in event.pot_awarded.pot.winners.items():
+            _player(players, seat).won_minor += amount
+
+
+def _place(event: event_pb2.TableEvent) -> tuple[int, int]:
+    return event.epoch, event.sequence
 
 
 def _settle(
     summary: Summary,
-    events: Iterable[event_pb2.TableEvent],
+    bodies: _Bodies,
     ended: event_pb2.HandEnded,
     players: dict[int, PlayerSummary],
 ) -> None:
-    pots = [event.pot_awarded.pot for event in events if event.WhichOneof("body") == "pot_awarded"]
+    pots = [event.pot_awarded.pot for event in bodies.get("pot_awarded", [])]
     summary.rake_minor = ended.rake_minor
     summary.carry_out_minor = ended.carry_minor
     summary.pot_minor = sum(pot.amount_minor for pot in pots)

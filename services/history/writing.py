@@ -16,8 +16,9 @@ from fivedraw.table.v1 import table_pb2, table_service_pb2
 from services.history import store
 from services.history.names import HandKey, parse_table
 from services.history.record import LogCutError, encode, record_of, record_of_ledger
-from services.history.store import Written
+from services.history.store import NewHand, Written
 from services.history.summary import Summary, summarise
+from services.history.together import Together
 from services.runtime import telemetry
 from services.runtime.clock import Clock
 from services.runtime.database import Database
@@ -90,6 +91,7 @@ class HandWriter:
         self, database: Database, log: HandLogReader, clock: Clock, ledger: LedgerReader | None = None
     ) -> None:
         self._database = database
+        self._together = Together(database)
         self._log = log
         self._clock = clock
         self._ledger = ledger
@@ -101,12 +103,12 @@ class HandWriter:
         at), `runtime.database.DatabaseBusyError`, `store.HandIdsExhaustedError`, and what the readers raise.
         """
         key = HandKey(parse_table(hand.table), hand.hand)
-        if await self._database.read(store.hand_is_whole, key):
-            # A doubled task, or one whose confirmation was lost: the log may be gone by now and is not asked for.
+        judged = await self._judged(key, hand)
+        if judged is None:
             await self._log.confirm(hand)
             return Written.UNCHANGED
-        record, summary = await self._judged(key, hand)
-        written = await self._database.write(store.insert_hand, summary, encode(record), self._clock.now_ms())
+        record, summary = judged
+        written = await self._together.write(NewHand(summary, encode(record), self._clock.now_ms()))
         _LAG.observe(max(0, self._clock.now_ms() - summary.end_ms) / 1000)
         await self._log.confirm(hand)
         return written
@@ -115,8 +117,11 @@ class HandWriter:
         """Finished hands that are due for longer than this, oldest first."""
         return await self._log.list_unwritten(older_than_seconds, min(limit, UNWRITTEN_PAGE_MAX))
 
-    async def _judged(self, key: HandKey, hand: FinishedHand) -> tuple[record_pb2.HandRecord, Summary]:
-        """The hand's record from its log, or from the ledger where the log is lost or cut."""
+    async def _judged(self, key: HandKey, hand: FinishedHand) -> tuple[record_pb2.HandRecord, Summary] | None:
+        """The hand's record from its log, or from the ledger where the log is lost or cut.
+
+        None for a hand that has no log since it is written already: a doubled task, or a confirmation that was lost.
+        """
         log = await self._log.read(hand)
         if log is not None and log.events:
             record = record_of(log.table, log.events)
@@ -125,6 +130,8 @@ class HandWriter:
             except LogCutError:
                 if self._ledger is None:
                     raise
+        if log is None and await self._database.read(store.hand_is_whole, key):
+            return None
         known = await self._ledger.read(hand) if self._ledger is not None else None
         if known is None:
             raise HandNotFoundError(f"{key.name}: no log, and the ledger knows no such closed hand")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from celery import Celery
@@ -17,6 +18,7 @@ from kombu.exceptions import KombuError, OperationalError
 from services.runtime import telemetry
 
 WRITE_HAND: Final = "history.write_hand"
+WRITE_HANDS: Final = "history.write_hands"
 RESEND_UNWRITTEN: Final = "history.resend_unwritten"
 DELETE_OLD_HANDS: Final = "history.delete_old_hands"
 EXPORT_DAY: Final = "history.export_day"
@@ -29,6 +31,7 @@ QUEUES: Final = (WRITE_QUEUE, EXPORTS_QUEUE, AUDITS_QUEUE)
 
 QUEUE_OF_TASK: Final = {
     WRITE_HAND: WRITE_QUEUE,
+    WRITE_HANDS: WRITE_QUEUE,
     RESEND_UNWRITTEN: WRITE_QUEUE,
     DELETE_OLD_HANDS: EXPORTS_QUEUE,
     EXPORT_DAY: EXPORTS_QUEUE,
@@ -42,6 +45,9 @@ VISIBILITY_TIMEOUT_SECONDS: Final = {WRITE_QUEUE: 60, EXPORTS_QUEUE: 1_800, AUDI
 RESTORE_INTERVAL_SECONDS: Final = 5
 
 SENDS_WAITING_MAX: Final = 10_000
+# Hands that end within a moment go to the broker as one task: its way there and back costs more than a hand's row.
+HANDS_OF_A_TASK_MAX: Final = 32
+LINGER_SECONDS: Final = 0.05
 BROKER_TIMEOUT_SECONDS: Final = 2.0
 CLOSE_SECONDS: Final = 5.0
 
@@ -87,7 +93,10 @@ class RecordingSender:
 
 
 class CelerySender:
-    """Sends through the broker from a thread of its own; at most `SENDS_WAITING_MAX` tasks wait for it."""
+    """Sends through the broker from a thread of its own; at most `SENDS_WAITING_MAX` hands wait for it.
+
+    Hands that come within `LINGER_SECONDS` of each other share a task, at most `HANDS_OF_A_TASK_MAX`.
+    """
 
     def __init__(self, app: Celery) -> None:
         self._app = app
@@ -117,17 +126,42 @@ class CelerySender:
 
     def _work(self) -> None:
         while not self._closing.is_set():
-            task = self._waiting.get()
-            if task is None:
+            first = self._waiting.get()
+            if first is None:
                 return
+            hands, is_last = self._gather(first)
             try:
-                send_now(self._app, WRITE_HAND, task)
+                send_hands(self._app, hands)
             except (KombuError, OperationalError, OSError) as error:
                 # The broker is away; what is due is in the table's index and will be sent again.
-                _SENT.labels(WRITE_HAND, "failed").inc()
-                self._log.warning("task not sent", task=WRITE_HAND, error=type(error).__name__)
+                _SENT.labels(WRITE_HAND, "failed").inc(len(hands))
+                self._log.warning("hands not sent", hands=len(hands), error=type(error).__name__)
             else:
-                _SENT.labels(WRITE_HAND, "sent").inc()
+                _SENT.labels(WRITE_HAND, "sent").inc(len(hands))
+            if is_last:
+                return
+
+    def _gather(self, first: WriteHand) -> tuple[list[WriteHand], bool]:
+        """The first hand and those that come soon after it; whether the end came among them."""
+        hands = [first]
+        end = time.monotonic() + LINGER_SECONDS
+        while len(hands) < HANDS_OF_A_TASK_MAX:
+            try:
+                hand = self._waiting.get(timeout=max(0.0, end - time.monotonic()))
+            except queue.Empty:
+                break
+            if hand is None:
+                return hands, True
+            hands.append(hand)
+        return hands, False
+
+
+def send_hands(app: Celery, hands: Sequence[WriteHand], *, expires_seconds: float | None = None) -> None:
+    """Publishes one task for these hands, at most `HANDS_OF_A_TASK_MAX`; otherwise as `send_now`."""
+    if len(hands) == 1:
+        send_now(app, WRITE_HAND, tuple(hands[0]), expires_seconds=expires_seconds)
+    else:
+        send_now(app, WRITE_HANDS, ([list(hand) for hand in hands],), expires_seconds=expires_seconds)
 
 
 def send_now(app: Celery, name: str, args: tuple[Any, ...] = (), *, expires_seconds: float | None = None) -> None:

@@ -17,8 +17,9 @@ from services.history.names import HandKey, hand_id
 from services.history.queries import Filters
 from services.history.record import encode, record_of_ledger
 from services.history.schema import HAND_PLAYERS, HAND_RECORDS, HANDS, METADATA
-from services.history.store import Written
+from services.history.store import NewHand, Written
 from services.history.summary import PlayerSummary, Summary, summarise
+from services.history.together import Together
 from services.runtime.errors import Fault
 from tests.unit.history.played import play
 
@@ -61,6 +62,36 @@ async def test_many_workers_write_one_hand_once(database) -> None:
     assert outcomes.count(Written.NEW) == 3
     assert outcomes.count(Written.UNCHANGED) == 21
     assert await opened.read(store.count_hands) == 3
+
+
+async def test_hands_written_together_are_each_told_what_became_of_them(database, monkeypatch) -> None:
+    opened = await database("history", isolation="READ COMMITTED")
+    real = store.hand_id
+    monkeypatch.setattr(
+        store, "hand_id", lambda key, attempt=0: 7 if key.hand in (5, 6) and not attempt else real(key, attempt)
+    )
+    await opened.write(store.insert_hand, _summary(2), b"first", 1)
+    # A new one, one that is there, the new one doubled, and two that would have the same number.
+    together = [NewHand(_summary(number), b"r", 1) for number in (1, 2, 1, 5, 6)]
+    outcomes = await opened.write(store.insert_hands, together)
+    assert outcomes == [Written.NEW, Written.UNCHANGED, Written.UNCHANGED, Written.NEW, Written.NEW]
+    assert await opened.read(store.count_hands) == 4
+    assert (await opened.read(store.read_hand, HandKey("red", 2))).record == b"first"
+    assert (await opened.read(store.read_hand, HandKey("red", 6))).hand_id == real(HandKey("red", 6), 1)
+    assert await opened.write(store.insert_hands, []) == []
+
+
+async def test_one_hand_that_cannot_be_written_does_not_keep_others_from_it(database, monkeypatch) -> None:
+    opened = await database("history", isolation="READ COMMITTED")
+    real = store.hand_id
+    monkeypatch.setattr(store, "hand_id", lambda key, attempt=0: 7 if key.hand in (3, 4) else real(key, attempt))
+    together = Together(opened)
+    outcomes = await asyncio.gather(
+        *(together.write(NewHand(_summary(number), b"r", 1)) for number in range(1, 9)), return_exceptions=True
+    )
+    assert sum(isinstance(outcome, store.HandIdsExhaustedError) for outcome in outcomes) == 1
+    assert outcomes.count(Written.NEW) == 7
+    assert await opened.read(store.count_hands) == 7
 
 
 async def test_a_hand_whose_number_is_taken_gets_its_next_one(database, monkeypatch) -> None:

@@ -21,7 +21,7 @@ from services.runtime.errors import Fault
 from tests.property.history import tracker_grammar
 from tests.unit.history.played import PLAYERS, SEALER, Played, play, void
 
-HANDS_OF_EACH = 12
+HANDS_OF_EACH = 10
 HAND_ID = 8_123_456_789_012_345_678
 AUDITOR = Viewer("players/auditor", audits=True)
 SPECTATOR = Viewer("players/nobody")
