@@ -69,14 +69,15 @@ def to_object(hand: Hand) -> dict[str, Any]:
     """The hand as what JSON encoders take. Raises `Fault` FORMAT_CANNOT_EXPRESS."""
     _check(hand)
     draws = _Draws(hand)
+    dead = _dead_blinds(hand)
     scenario: dict[str, Any] = {
         "name": f"hand-{hand.hand_id}",
         "rule": "played",
         "rulebook": hand.rulebook.removeprefix("rulebooks/"),
         "options": options_of(hand.options),
-        "stacks": {str(seat.seat): seat.stack_before_minor for seat in hand.seats},
+        "stacks": {str(seat.seat): seat.stack_before_minor - dead.get(seat.seat, 0) for seat in hand.seats},
         "button": hand.button,
-        "carry": hand.carry_in_minor,
+        "carry": hand.carry_in_minor + sum(dead.values()),
         "hands": {str(seat.seat): " ".join(seat.dealt) for seat in hand.seats},
         "stub": " ".join(draws.stub),
         "script": _script(hand),
@@ -126,9 +127,20 @@ def _check(hand: Hand) -> None:
         raise cannot_express(hand, "the scenario format", "a hand that was void")
     if any(len(seat.dealt) != 5 for seat in hand.seats):
         raise cannot_express(hand, "the scenario format", "a hand whose cards the viewer may not all see")
-    for event in hand.events:
-        if event.HasField("forced_bet_posted") and event.forced_bet_posted.kind == table_pb2.FORCED_BET_KIND_DEAD_BLIND:
-            raise cannot_express(hand, "the scenario format", "a dead blind")
+    dead = _dead_blinds(hand)
+    if any(seat.stack_before_minor <= dead.get(seat.seat, 0) for seat in hand.seats):
+        raise cannot_express(hand, "the scenario format", "a dead blind that took the last chip")
+
+
+def _dead_blinds(hand: Hand) -> dict[int, int]:
+    """Dead blinds by seat. A scenario has no word for them, but they are what a carry is: chips of the main pot that
+    are nobody's bet, taken from their seat before the hand.
+    """
+    return {
+        event.forced_bet_posted.seat: event.forced_bet_posted.amount_minor
+        for event in hand.events
+        if event.HasField("forced_bet_posted") and event.forced_bet_posted.kind == table_pb2.FORCED_BET_KIND_DEAD_BLIND
+    }
 
 
 class _Draws:

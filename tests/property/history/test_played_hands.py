@@ -17,6 +17,7 @@ from services.history.replay import replay
 from services.history.summary import summarise
 from services.history.viewing import Viewer, view
 from services.rules.cards import format_card
+from services.rules.rulebook import load_rulebook
 from services.runtime.errors import Fault
 from tests.property.history import tracker_grammar
 from tests.unit.history.played import PLAYERS, SEALER, Played, play, void
@@ -40,10 +41,19 @@ GAMES = {
 }
 
 
+def _newcomer(rng: random.Random, game: str) -> dict:
+    """Six seats of which one comes in with a big blind, half of the times with a missed small one besides."""
+    big = load_rulebook(game.split(" ", maxsplit=1)[0]).with_options(GAMES[game]).big_blind
+    missed = {5: big // 2} if rng.random() < 0.5 else {}
+    stacks = {seat: rng.randint(2 * big, 60 * big) for seat in range(1, 7)}
+    return {"stacks": stacks, "button": 1, "posts": {5: big}, "dead_posts": missed}
+
+
 def _hand(game: str, seed: int) -> Played:
     rng = random.Random(f"{game}/{seed}")
     rulebook = game.split(" ", maxsplit=1)[0]
     carries = rulebook in ("openers", "american")
+    blinds = {} if carries or rng.random() < 0.6 else _newcomer(rng, game)
     return play(
         rng,
         rulebook,
@@ -56,6 +66,7 @@ def _hand(game: str, seed: int) -> Played:
         carry=rng.choice([0, 30]) if carries else 0,
         currency=rng.choice(["USD", "EUR", "CHIPS"]),
         auto_muck={seat: rng.random() < 0.8 for seat in range(1, 10)},
+        **blinds,
     )
 
 

@@ -183,8 +183,9 @@ class _Reader:
             if kind != "the ante":
                 seat.paid_beyond_ante += amount
                 if kind == "small & big blinds":
+                    # The missed small blind is dead; what counts as the bet is the big one.
                     self.found.has.add("posts both")
-                    seat.bet += amount
+                    seat.bet += min(amount, self.low if self.found.limit == "Limit" else self.high)
                 else:
                     seat.bet += amount
             else:
