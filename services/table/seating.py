@@ -112,7 +112,8 @@ def top_up(draft: Draft, ask: asks.TopUp) -> None:
     seat = own_seat(state, ask.request.caller)
     if seat.leaving:
         raise Fault("NOT_SEATED", f"{seat.player} is leaving {state.name}", table=state.name)
-    most = state.rulebook.max_buy_in_minor - seat.stack - seat.top_up
+    mine = (effect for effect in state.effects if isinstance(effect, TopUp) and effect.sitting == seat.sitting)
+    most = state.rulebook.max_buy_in_minor - seat.stack - seat.top_up - sum(effect.amount for effect in mine)
     if not 1 <= ask.amount <= most:
         facts = {"tried": str(ask.amount), "least": "1", "most": str(max(0, most))}
         raise Fault("BUY_IN_OUT_OF_RANGE", f"a top-up of {ask.amount} is not within 1 to {max(0, most)}", **facts)

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -28,7 +28,7 @@ from services.runtime.database import Database
 from services.runtime.redis import connect as connect_redis
 from services.runtime.sealing import Sealer
 from services.runtime.server import RunningServer
-from services.runtime.tasks import WriteHand
+from services.runtime.tasks import RecordingSender
 from services.table import grpc_api as table_api
 from services.table.effects import Effects
 from services.table.host import Parts
@@ -73,20 +73,6 @@ class TableProcess:
     store: RedisStore
 
 
-@dataclass
-class Tasks:
-    """The broker: keeps what was sent."""
-
-    sent: list[WriteHand] = field(default_factory=list)
-
-    def send(self, task: WriteHand) -> bool:
-        self.sent.append(task)
-        return True
-
-    def close(self) -> None:
-        pass
-
-
 class RunningHouse:
     """The whole house. `stub(...)` calls the table service, `wallet(...)` and the like the others."""
 
@@ -100,7 +86,7 @@ class RunningHouse:
         self._token = fixtures["token"]
         self.clock = SystemClock()
         self.sealer = Sealer([("test", SEALING_KEY)])
-        self.tasks = Tasks()
+        self.tasks = RecordingSender()
         self.databases: dict[str, Database] = {}
         self.processes: list[TableProcess] = []
         self._stubs: dict[Any, Any] = {}
