@@ -17,6 +17,7 @@ KEYS = {
     "engine": "engine_vs_pokerkit",
     "deck": "decks_vs_echo",
     "history": "history_vs_celery",
+    "table": "actions_vs_echo",
     "wallet": None,
 }
 OUTPUT = Path("build/bench.json")

@@ -1,0 +1,271 @@
+"""Actions a second through everything real (gRPC, Redis, ledger, deck), against a bare echo in the same run; and what a
+hundred observers and a slow one do to an action's latency.
+
+The house is `fivedraw up` without bots, every service a process of its own; the players are this process. On a small
+machine players and house share the same cores, and so do the echo's two sides.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+from fivedraw.table.v1 import table_pb2 as table
+from fivedraw.table.v1 import table_service_pb2 as pb
+from fivedraw.table.v1 import table_service_pb2_grpc as rpc
+from fivedraw.wallet.v1 import wallet_service_pb2 as wallet
+from fivedraw.wallet.v1 import wallet_service_pb2_grpc as wallet_rpc
+
+from services.runtime import server
+
+TABLES = 16
+SECONDS = 8.0
+OBSERVERS = 100
+ECHO = "/bench.Echo/Echo"
+SLOW_READ_SECONDS = 0.5
+
+
+def run() -> dict[str, object]:
+    """Key `actions_vs_echo` of the bench, and `observers`: p99 of an action with observers against the calm run."""
+    with _echo() as port:
+        echo = server.run(_echo_rate(port))
+    with tempfile.TemporaryDirectory() as folder, _house(folder) as base:
+        figures = server.run(_measure(Path(folder), base))
+    calm, watched = figures["calm"], figures["watched"]
+    return {
+        "echo_calls_per_second": round(echo),
+        "actions_per_second": calm["actions_per_second"],
+        "actions_vs_echo": round(calm["actions_per_second"] / echo, 3),
+        "action_p50_ms": calm["p50_ms"],
+        "action_p99_ms": calm["p99_ms"],
+        "hands_per_second": calm["hands_per_second"],
+        "observers": {
+            "observers": OBSERVERS,
+            "paced_p99_ms": figures["paced"]["p99_ms"],
+            "watched_p99_ms": watched["p99_ms"],
+            "p99_ratio": round(watched["p99_ms"] / figures["paced"]["p99_ms"], 2),
+        },
+    }
+
+
+class Driver:
+    """Two players at each of some tables, who act as soon as they may."""
+
+    def __init__(self, folder: Path, base: int) -> None:
+        self.folder = folder
+        self.base = base
+        self.ids = itertools.count(1)
+        self.latencies: list[float] = []
+        self.hands = 0
+        self.pause = 0.0
+
+    def token(self, subject: str, role: str) -> list[tuple[str, str]]:
+        command = [sys.executable, "-m", "services.cli", "token", "--data", str(self.folder)]
+        told = subprocess.run(
+            [*command, "--subject", subject, "--role", role], check=True, stdout=subprocess.PIPE, text=True
+        )
+        return [("authorization", f"Bearer {told.stdout.strip()}")]
+
+    def next_id(self) -> str:
+        return f"bench-{next(self.ids)}"
+
+    async def prepare(self, channel: grpc.aio.Channel, cash: grpc.aio.Channel) -> list[tuple[str, list[Any]]]:
+        """Opens the tables and seats the players; returns the players' credentials by table."""
+        tables, bank = rpc.TableServiceStub(channel), wallet_rpc.WalletServiceStub(cash)
+        operator = self.token("bench-operator", "operator")
+        options = table.GameOptions(small_blind_minor=5, big_blind_minor=10, cut=False)
+        options.hand_interval.FromMilliseconds(0)
+        seats = []
+        for number in range(TABLES):
+            name = f"bench-{number}"
+            await tables.CreateTable(
+                pb.CreateTableRequest(request_id=self.next_id(), table_id=name, currency="CHIPS", overrides=options),
+                metadata=operator,
+            )
+            players = [await asyncio.to_thread(self.token, f"bench-{number}-{seat}", "player") for seat in range(2)]
+            for seat, credentials in enumerate(players):
+                player = f"bench-{number}-{seat}"
+                create = wallet.CreatePlayerRequest(request_id=self.next_id(), player_id=player, display_name=player)
+                await bank.CreatePlayer(create, metadata=operator)
+                deposit = wallet.DepositRequest(
+                    request_id=self.next_id(), player=f"players/{player}", currency="CHIPS", amount_minor=10**9
+                )
+                await bank.Deposit(deposit, metadata=operator)
+                sit = pb.SitDownRequest(table=f"tables/{name}", request_id=self.next_id(), buy_in_minor=1_000)
+                await tables.SitDown(sit, metadata=credentials)
+            seats.append((f"tables/{name}", players))
+        return seats
+
+    async def play(self, stub: Any, name: str, credentials: Any) -> None:
+        """Checks or calls whenever asked, and stands pat."""
+        stream = stub.WatchTable(pb.WatchTableRequest(table=name), metadata=credentials)
+        async for update in stream:
+            if update.HasField("snapshot") and update.snapshot.HasField("your_actions"):
+                view = update.snapshot
+                await self.act(stub, name, credentials, (view.hand, view.turn.turn, view.your_actions))
+            for event in update.events:
+                body = event.WhichOneof("body")
+                if body == "turn_started" and event.turn_started.HasField("your_actions"):
+                    turn = event.turn_started
+                    await self.act(stub, name, credentials, (event.hand, turn.turn.turn, turn.your_actions))
+                elif body == "hand_settled":
+                    self.hands += 1
+
+    async def act(self, stub: Any, name: str, credentials: Any, asked: tuple[int, int, Any]) -> None:
+        hand, turn, legal = asked
+        kind = table.ACTION_KIND_FOLD
+        if legal.discard:
+            kind = table.ACTION_KIND_DISCARD
+        elif legal.check:
+            kind = table.ACTION_KIND_CHECK
+        elif legal.call:
+            kind = table.ACTION_KIND_CALL
+        request = pb.SubmitActionRequest(
+            table=name, hand=hand, turn=turn, action_id=self.next_id(), action=pb.Action(kind=kind)
+        )
+        if self.pause:
+            await asyncio.sleep(self.pause)
+        started = time.perf_counter()
+        await stub.SubmitAction(request, metadata=credentials, timeout=10)
+        self.latencies.append(time.perf_counter() - started)
+
+    async def figures(self, seconds: float) -> dict[str, float]:
+        """Plays on for a while and measures."""
+        self.latencies, self.hands = [], 0
+        await asyncio.sleep(seconds)
+        taken, hands = sorted(self.latencies), self.hands / 2
+        return {
+            "actions_per_second": round(len(taken) / seconds),
+            "hands_per_second": round(hands / seconds, 1),
+            "p50_ms": round(taken[len(taken) // 2] * 1000, 2),
+            "p99_ms": round(taken[len(taken) * 99 // 100] * 1000, 2),
+        }
+
+
+async def _measure(folder: Path, base: int) -> dict[str, dict[str, float]]:
+    driver = Driver(folder, base)
+    target = f"127.0.0.1:{base}"
+    async with grpc.aio.insecure_channel(target) as channel, grpc.aio.insecure_channel(f"127.0.0.1:{base + 2}") as cash:
+        seats = await driver.prepare(channel, cash)
+        stub = rpc.TableServiceStub(channel)
+        tasks = [
+            asyncio.create_task(driver.play(stub, name, credentials))
+            for name, players in seats
+            for credentials in players
+        ]
+        await asyncio.sleep(2)
+        calm = await driver.figures(SECONDS)
+        # Latency under observers is compared at a pace that leaves the machine room.
+        driver.pause = 0.25
+        await asyncio.sleep(1)
+        paced = await driver.figures(SECONDS)
+        watchers = [
+            asyncio.create_task(_observe(target, driver.token(f"bench-observer-{number}", "auditor"), seats, number))
+            for number in range(4)
+        ]
+        await asyncio.sleep(2)
+        watched = await driver.figures(SECONDS)
+        for task in [*tasks, *watchers]:
+            task.cancel()
+        await asyncio.gather(*tasks, *watchers, return_exceptions=True)
+    return {"calm": calm, "paced": paced, "watched": watched}
+
+
+async def _observe(target: str, credentials: Any, seats: list[tuple[str, list[Any]]], number: int) -> None:
+    """A quarter of the observers; the first of them reads too slowly."""
+    async with grpc.aio.insecure_channel(target, options=[("bench.number", number)]) as channel:
+        stub = rpc.TableServiceStub(channel)
+
+        async def watch(place: int) -> None:
+            name = seats[place % len(seats)][0]
+            async for _ in stub.WatchTable(pb.WatchTableRequest(table=name), metadata=credentials):
+                if number == 0 and place == 0:
+                    await asyncio.sleep(SLOW_READ_SECONDS)
+
+        await asyncio.gather(*(watch(place) for place in range(OBSERVERS // 4)), return_exceptions=True)
+
+
+@contextmanager
+def _house(folder: str) -> Iterator[int]:
+    """`fivedraw up` without bots; yields its port base."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        base = 10_000 + taken.getsockname()[1] % 20_000
+    command = [sys.executable, "-m", "services.cli", "up", "--data", folder, "--port-base", str(base), "--tables", "0"]
+    house = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _wait_for(base)
+        yield base
+    finally:
+        house.send_signal(signal.SIGINT)
+        house.wait(timeout=60)
+
+
+@contextmanager
+def _echo() -> Iterator[int]:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    process = subprocess.Popen([sys.executable, "-m", "bench.table", str(port)], env=os.environ)
+    try:
+        _wait_for(port)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+def _wait_for(port: int) -> None:
+    until = time.monotonic() + 90
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.2)
+        else:
+            return
+
+
+async def _echo_rate(port: int) -> float:
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        call = channel.unary_unary(ECHO)
+        until = time.perf_counter() + 3
+
+        async def caller() -> int:
+            calls = 0
+            while time.perf_counter() < until:
+                await call(b"x" * 64)
+                calls += 1
+            return calls
+
+        return sum(await asyncio.gather(*(caller() for _ in range(TABLES)))) / 3
+
+
+async def _serve_echo(port: int) -> None:
+    async def echo(request: bytes, _context: Any) -> bytes:
+        return request
+
+    handlers = {"Echo": grpc.unary_unary_rpc_method_handler(echo)}
+    serving = grpc.aio.server()
+    serving.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("bench.Echo", handlers),))
+    serving.add_insecure_port(f"127.0.0.1:{port}")
+    await serving.start()
+    await serving.wait_for_termination()
+
+
+if __name__ == "__main__":
+    server.run(_serve_echo(int(sys.argv[1])))
