@@ -22,6 +22,8 @@ TICK_SECONDS: Final = 0.5
 REOPEN_SECONDS: Final = 1.0
 BUY_INS_IN_CASH: Final = 10
 BREAK_SECONDS: Final = 0.7
+# Until the event of one's own sitting down has surely come.
+SEATING_SECONDS: Final = 5.0
 AWAY_HANDS: Final = 4
 
 _LEAVES = 0.004
@@ -68,6 +70,7 @@ class BotPlayer:
         self._kept_house_at = -1
         self._away_until_hand = -1
         self._back_at = 0.0
+        self._sits_down_again_at = 0.0
         self._least_buy_in_minor = 0
 
     @property
@@ -155,7 +158,8 @@ class BotPlayer:
     # Between hands
 
     async def _sit_down(self) -> None:
-        if self.view.hand < self._away_until_hand and len(self.view.seats) >= 2:
+        now = asyncio.get_running_loop().time()
+        if now < self._sits_down_again_at or (self.view.hand < self._away_until_hand and len(self.view.seats) >= 2):
             return
         options = self.view.table.options
         least, most = options.buy_in_min_minor, options.buy_in_max_minor
@@ -168,13 +172,16 @@ class BotPlayer:
             if refusal.reason == "REENTRY_BELOW_LEFT_STACK":
                 self._least_buy_in_minor = most
             raise
+        self._sits_down_again_at = now + SEATING_SECONDS
         self._kept_house_at = self.view.hand
+        self.actions["sit_down"] += 1
 
     async def _keep_house(self, seat: table_pb2.SeatView) -> None:
         now = asyncio.get_running_loop().time()
         if seat.sitting_out and seat.stack_minor > 0 and now >= self._back_at:
             self._back_at = now + BREAK_SECONDS
             await self.client.update_seat(self._table, sitting_out=False)
+            self.actions["sit_in"] += 1
             return
         if self._kept_house_at == self.view.hand and seat.stack_minor > 0:
             return
@@ -191,15 +198,19 @@ class BotPlayer:
         if seat.stack_minor == 0 or (seat.stack_minor < least and self._rng.random() < _TOPS_UP):
             await self._ensure_cash(most)
             await self.client.top_up(self._table, self._rng.randint(least, most - seat.stack_minor))
+            self.actions["top_up" if seat.stack_minor else "buy_in_again"] += 1
             return
         chance = self._rng.random()
         if chance < _LEAVES:
             self._away_until_hand = self.view.hand + AWAY_HANDS
             self._least_buy_in_minor = seat.stack_minor
             await self.client.leave(self._table)
+            self._sits_down_again_at = 0.0
+            self.actions["leave"] += 1
         elif chance < _LEAVES + _SITS_OUT:
             self._back_at = now + BREAK_SECONDS
             await self.client.update_seat(self._table, sitting_out=True)
+            self.actions["sit_out"] += 1
         elif chance < _LEAVES + _SITS_OUT + _CHANGES_MUCK:
             await self.client.update_seat(self._table, auto_muck=not self._rng.getrandbits(1))
         elif chance < _LEAVES + _SITS_OUT + _CHANGES_MUCK + _SHOWS:

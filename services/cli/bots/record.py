@@ -47,6 +47,7 @@ class TableRecord:
         self.hands: OrderedDict[int, HandRecord] = OrderedDict()
         self.hands_finished = 0
         self.actions = 0
+        self.all_ins = 0
         self.kinds: Counter[str] = Counter()
         self.outcomes: Counter[str] = Counter()
         self.rebuilt = 0
@@ -79,6 +80,7 @@ class TableRecord:
         self.kinds[body or "none"] += 1
         if body in _ACTION_BODIES:
             self.actions += 1
+            self.all_ins += event.action_taken.all_in
         elif body == "hand_started":
             self._started(event)
         elif body == "hand_ended":

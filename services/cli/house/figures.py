@@ -35,6 +35,7 @@ class Figures:
     seconds: float = 0.0
     hands: int = 0
     actions: int = 0
+    all_ins: int = 0
     chips_in_play_minor: int = 0
     ledger_balance_minor: int = 0
     histories: int = 0
@@ -73,6 +74,7 @@ def take_crew(figures: Figures, crew: Crew) -> None:
     """Takes in what the bots counted."""
     figures.hands = crew.hands
     figures.actions = crew.actions
+    figures.all_ins = sum(record.all_ins for record in crew.records)
     figures.hands_by_rulebook = crew.hands_by_rulebook()
     figures.outcomes = crew.outcomes()
     figures.bot_actions = crew.own_actions()

@@ -11,7 +11,7 @@ import pytest
 from fivedraw.table.v1 import table_pb2
 
 from services.cli.commands.up import CANNOT_START
-from tests.duel import Duel, open_duel
+from tests.duel import TABLE, Duel, open_duel
 from tests.embedded import EmbeddedHouse, embedded_house
 
 
@@ -21,6 +21,18 @@ async def leave_a_hand_in_its_draw(house: EmbeddedHouse) -> tuple[table_pb2.Tabl
         await duel.sit_down()
         await duel.until_stage(1, table_pb2.STAGE_DRAW)
         return duel.view, duel.cards()
+
+
+def without_clocks(view: table_pb2.TableView) -> table_pb2.TableView:
+    """The view without what moves by itself, and without the lobby's part of it."""
+    still = table_pb2.TableView()
+    still.CopyFrom(view)
+    for name in ("table", "waiting", "reason"):
+        still.ClearField(name)
+    still.turn.ClearField("deadline")
+    for seat in still.seats:
+        seat.ClearField("time_bank")
+    return still
 
 
 def second_start_meanwhile(folder: Path, port_base: int) -> subprocess.CompletedProcess[str]:
@@ -52,6 +64,9 @@ async def test_the_same_hand_is_played_on_with_the_same_cards_and_chips(tmp_path
             ]
             assert duel.view.turn.turn == before.turn.turn
             await duel.until_stage(2, table_pb2.STAGE_DRAW)
+            for client, stream in zip(duel.clients, duel.streams, strict=True):
+                # What a client makes of the events is what the house itself sees.
+                assert without_clocks(stream.mirror.view) == without_clocks(await client.get_table(TABLE))
         summary = await asyncio.to_thread(second.end)
     assert summary["faults"] == []
     assert summary["exit_status"] == 0
