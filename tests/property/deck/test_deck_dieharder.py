@@ -18,7 +18,7 @@ from services.deck.health import CheckedSource, Health
 TESTS = (0, 2, 8, 15, 16, 100, 101, 102)
 
 
-@pytest.mark.full
+@pytest.mark.long
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("number", TESTS)
 def test_dieharder_finds_nothing_in_the_stream(number: int, capsys: pytest.CaptureFixture[str]) -> None:
