@@ -33,8 +33,26 @@ def test_rules_and_configuration_are_valid():
     promtool("check", "config", "--syntax-only", "prometheus.yml")
 
 
-def test_alerts_fire_when_they_should_and_not_otherwise():
-    promtool("test", "rules", "rules.test.yml")
+@pytest.mark.parametrize("subject", ["house", "money", "tables", "histories", "slo"])
+@pytest.mark.timeout(400)
+def test_alerts_fire_when_they_should_and_not_otherwise(subject):
+    promtool("test", "rules", f"tests/{subject}.test.yml")
+
+
+def test_every_alert_is_tested_both_ways_and_has_a_page():
+    for path in (PROMETHEUS / "rules").glob("*.yml"):
+        for rule in (rule for group in yaml.safe_load(path.read_text())["groups"] for rule in group["rules"]):
+            if "alert" not in rule:
+                continue
+            cases = [
+                case
+                for tests in (PROMETHEUS / "tests").glob("*.yml")
+                for test in yaml.safe_load(tests.read_text())["tests"]
+                for case in test["alert_rule_test"]
+                if case["alertname"] == rule["alert"]
+            ]
+            assert {bool(case["exp_alerts"]) for case in cases} == {True, False}, rule["alert"]
+            assert (ROOT / rule["annotations"]["runbook"]).is_file(), rule["alert"]
 
 
 @contextlib.contextmanager
