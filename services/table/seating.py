@@ -259,8 +259,10 @@ def _dealt_in(draft: Draft) -> list[Seat]:
                 trial = sorted([*seats, seat], key=lambda each: each.number)
                 if play.blinds_of(state, trial)[1] == seat.number:
                     seats = trial
+        if len(seats) < 2:
+            return seats
         unwilling = [seat for seat in seats if not seat.auto_post and play.must_post(state, seats, seat)]
-        if not unwilling or len(seats) < 2:
+        if not unwilling:
             return seats
         for seat in unwilling:
             sit_out(draft, seat.number, "would_not_post")
