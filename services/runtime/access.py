@@ -120,6 +120,23 @@ METHODS: Final[Mapping[str, frozenset[str]]] = {
 }
 
 
+# What undoes or moves what others have won takes two people: both of one of these roles, and not the same person.
+TWO_PEOPLE: Final[Mapping[str, frozenset[str]]] = {
+    "/fivedraw.table.v1.TableService/VoidHand": frozenset({OPERATOR}),
+}
+
+
+def check_second(method: str, first: Identity | None, second: Identity | None) -> None:
+    """Lets a call through whose second person may stand behind it. Raises `Fault` SECOND_PERSON_REQUIRED."""
+    roles = TWO_PEOPLE.get(method)
+    if roles is None:
+        return
+    if second is None:
+        raise Fault("SECOND_PERSON_REQUIRED", f"{method} takes two people", method=method)
+    if first is None or second.id == first.id or roles.isdisjoint(second.roles):
+        raise Fault("SECOND_PERSON_REQUIRED", f"{second.id} cannot be the second person of this call", method=method)
+
+
 def principals_of(identity: Identity) -> frozenset[str]:
     """The names under which the table may list this caller."""
     if identity.is_service:

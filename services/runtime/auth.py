@@ -31,6 +31,8 @@ CLOCK_SKEW_MS: Final = 5_000
 
 SERVICE_HEADER: Final = "x-fivedraw-service"
 SERVICE_PROOF_HEADER: Final = "x-fivedraw-service-proof"
+# The bearer token (without a scheme) of the second person, for calls that need two.
+SECOND_TOKEN_HEADER: Final = "x-fivedraw-second-token"  # noqa: S105 - a name, not a token
 
 # A subject is the last part of `players/{player}`, so it fits a resource name.
 _SUBJECT: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,62}")
@@ -133,6 +135,15 @@ class Authenticator:
         if service is not None:
             return self._service_of_proof(service, proof)
         return None
+
+    async def identify_second(self, metadata: Iterable[tuple[str, str | bytes]]) -> Identity | None:
+        """The second person behind a call, or `None` where there is none. Raises `Fault` UNAUTHENTICATED."""
+        shown = [value for name, value in metadata if name == SECOND_TOKEN_HEADER]
+        if not shown:
+            return None
+        if len(shown) > 1 or not isinstance(shown[0], str):
+            raise Fault("UNAUTHENTICATED", "the call carries more than one second token")
+        return await self.identify_token(shown[0])
 
     async def identify_token(self, token: str) -> Identity:
         """The person whose bearer token this is. Raises `Fault` UNAUTHENTICATED."""

@@ -59,6 +59,7 @@ class Gate(grpc.aio.ServerInterceptor):
         self._authenticator = Authenticator(settings, clock)
         self._unary_seconds = settings.unary_timeout_ms / 1000
         self._streams_max = settings.streams_per_caller_max
+        self._two_people = settings.two_people
         self._wrapped: dict[str, tuple[grpc.RpcMethodHandler[Any, Any], grpc.RpcMethodHandler[Any, Any]]] = {}
         self._streams_by_caller: dict[str, int] = {}
         self._open_streams: set[_OpenStream] = set()
@@ -176,6 +177,9 @@ class Gate(grpc.aio.ServerInterceptor):
     async def _admit(self, method: str, context: ServicerContext[Any, Any]) -> Identity | None:
         identity = await self._authenticator.identify(context.invocation_metadata() or (), context.auth_context())
         access.check(method, identity)
+        if self._two_people and method in access.TWO_PEOPLE:
+            second = await self._authenticator.identify_second(context.invocation_metadata() or ())
+            access.check_second(method, identity, second)
         return identity
 
     def _measured(self, method: str, answer: _Behaviour) -> _Behaviour:

@@ -64,6 +64,9 @@ class ServiceSettings(BaseSettings):
     # `id:64 hex digits`, comma-separated; the first seals, all open.
     sealing_keys: SecretStr = SecretStr("")
 
+    # Whether what undoes or moves what others have won takes the tokens of two people.
+    two_people: bool = True
+
     # Mutual TLS: all three or none.
     tls_cert: Path | None = None
     tls_key: Path | None = None

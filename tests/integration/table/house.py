@@ -177,6 +177,11 @@ class RunningHouse:
     def operator(self) -> Any:
         return self.stub("olga", "operator")
 
+    @property
+    def seconded(self) -> tuple[tuple[str, str], ...]:
+        """The metadata of a call behind which a second operator stands."""
+        return (("x-fivedraw-second-token", self._token("otto", "operator")),)
+
     async def make_player(self, name: str, amount: int = BANKROLL) -> None:
         create = wallet_service_pb2.CreatePlayerRequest(request_id=next_id(), player_id=name, display_name=name)
         await self.wallet("olga", "operator").CreatePlayer(create)

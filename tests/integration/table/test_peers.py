@@ -91,9 +91,13 @@ async def test_a_hand_void_before_its_deal_has_a_history_and_every_chip(house) -
     await house.seat("oak", "ann", "bob")
     _, view = await house.turn("oak", ["ann", "bob"])
     assert view.your_actions.cut
-    voided = await house.operator.VoidHand(pb.VoidHandRequest(**asked(hand=view.hand, reason="a test")))
+    voided = await house.operator.VoidHand(
+        pb.VoidHandRequest(**asked(hand=view.hand, reason="a test")), metadata=house.seconded
+    )
     assert dict(voided.stacks_minor) == {1: 500, 2: 500}
-    again = house.operator.VoidHand(pb.VoidHandRequest(**asked(hand=view.hand, reason="a test")))
+    again = house.operator.VoidHand(
+        pb.VoidHandRequest(**asked(hand=view.hand, reason="a test")), metadata=house.seconded
+    )
     assert await reason_of(again) == "HAND_CLOSED"
 
     async def is_asked_for() -> bool:
@@ -111,7 +115,9 @@ async def test_a_void_hand_gives_back_what_was_bet(house) -> None:
     await house.seat("oak", "ann", "bob")
     player, view = await house.turn("oak", ["ann", "bob"])
     await house.act("oak", player, view)
-    voided = await house.operator.VoidHand(pb.VoidHandRequest(**asked(hand=1, reason="a test")))
+    voided = await house.operator.VoidHand(
+        pb.VoidHandRequest(**asked(hand=1, reason="a test")), metadata=house.seconded
+    )
     assert dict(voided.stacks_minor) == {1: 500, 2: 500}
     assert await house.faults() == []
     assert await house.play_hand("oak", "ann", "bob") >= 2

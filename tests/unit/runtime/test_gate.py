@@ -58,6 +58,10 @@ class Tables(table_grpc.TableServiceServicer):
         async for _ in request_iterator:
             await context.write(table.PlayResponse())
 
+    async def VoidHand(self, request, context):
+        self.callers.append(current_identity())
+        return table.VoidHandResponse()
+
     async def GetTable(self, request, context):
         identity = current_identity()
         self.callers.append(identity)
@@ -328,3 +332,31 @@ def test_the_service_config_is_json():
     from services.runtime.channel import SERVICE_CONFIG  # noqa: PLC0415
 
     assert json.loads(SERVICE_CONFIG)["methodConfig"][0]["retryPolicy"]["retryableStatusCodes"] == ["UNAVAILABLE"]
+
+
+@pytest.mark.parametrize(
+    ("second", "reason"),
+    [
+        (None, "SECOND_PERSON_REQUIRED"),
+        (("olga", "operator"), "SECOND_PERSON_REQUIRED"),
+        (("ann", "player"), "SECOND_PERSON_REQUIRED"),
+        (("ada", "auditor", "finance"), "SECOND_PERSON_REQUIRED"),
+        ("rubbish", "UNAUTHENTICATED"),
+        (("otto", "operator"), None),
+    ],
+)
+async def test_a_hand_is_voided_by_two_operators_and_by_nobody_less(server, channel, token, second, reason):
+    stub = table_grpc.TableServiceStub(channel(server, token=token("olga", "operator")))
+    shown = token(*second) if isinstance(second, tuple) else second
+    metadata = [("x-fivedraw-second-token", shown)] if shown else []
+    call = stub.VoidHand(table.VoidHandRequest(), metadata=metadata)
+    if reason is None:
+        await call
+    else:
+        assert Fault.from_rpc(await failure(call)).reason == reason
+
+
+async def test_a_house_may_do_without_the_second_person(serve, make_settings, channel, token):
+    server = await serve(make_settings(two_people=False), register)
+    stub = table_grpc.TableServiceStub(channel(server, token=token("olga", "operator")))
+    await stub.VoidHand(table.VoidHandRequest())
