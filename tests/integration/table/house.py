@@ -214,7 +214,7 @@ class RunningHouse:
         return await self.stub(player).SitDown(request)
 
     async def view(self, table: str, player: str = "olga", process: int = 0) -> table_pb2.TableView:
-        stub = self.stub(player, process=process) if player != "olga" else self.operator
+        stub = self.stub(player, *(("operator",) if player == "olga" else ()), process=process)
         return (await stub.GetTable(pb.GetTableRequest(name=f"tables/{table}"))).view
 
     async def turn(self, table: str, players: Iterable[str], after: int = 0) -> tuple[str, table_pb2.TableView]:

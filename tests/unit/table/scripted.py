@@ -224,7 +224,7 @@ class Table:
     def play_to(self, stage: str) -> Table:
         """Goes on with the least actions (a bet opens where nothing else goes on) until a turn of this stage."""
         self.work()
-        while self.stage != stage:
+        while self.stage != stage or not self.to_act:
             assert self.state.playing is not None, f"the hand was over before {stage}"
             self.go_on()
         return self

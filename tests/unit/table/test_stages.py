@@ -26,7 +26,6 @@ def at(rulebook: str, stage: str) -> Table:
     table.sit(*SEATS).next_hand()
     if stage != "cut":
         table.play_to(stage)
-        table.work()
     return table
 
 
