@@ -90,6 +90,7 @@ class Host:
         self._effect_since: tuple[int, int, float] = (0, 0, 0.0)
         self._rebuilds = 0
         self._lobby = b""
+        self._lobby_key: tuple[object, ...] = ()
         self._present: Counter[str] = Counter()
         self._presence_tasks: set[asyncio.Task[None]] = set()
         self._log = telemetry.logger("table.host")
@@ -312,13 +313,13 @@ class Host:
         )
         batch = self._batch(draft)
         blob = self._parts.sealer.seal(dump_state(state), self._aad(), pad_to=STATE_PAD_BYTES)
-        lobby = words.table(state).SerializeToString(deterministic=True)
+        lobby = self._lobby_row(state)
         commit = Commit(self._at, following, blob, state.sequence, batch, draft.deadline, lobby)
         # The clock's own due time is entered by the store; these are beside it.
         due_ms = [waiting.next_expiry_ms(state), self.now_ms() + EFFECT_DUE_MS if state.effects else 0]
         try:
             if any(due_ms):
-                await self._parts.store.enter_due(self.table_id, min(each for each in due_ms if each))
+                await self._parts.store.note_due(self.table_id, min(each for each in due_ms if each))
             committed = await self._parts.store.commit(self.table_id, commit)
         except StoreUnavailableError as error:
             # Whether it was written is not known; the next load will tell.
@@ -332,12 +333,18 @@ class Host:
         self._state, self._at, self._seen = state, following, following
         self._deadline_ms = committed.deadline_ms
         self._adopted.set()
-        if lobby != self._lobby:
-            self._lobby = lobby
-            await self._hint_lobby()
         if batch is not None:
             self._offer(msgspec.structs.replace(batch, at_ms=committed.now_ms))
+        is_news, self._lobby, self._lobby_key = lobby != self._lobby, lobby, words.table_key(state)
+        if is_news:
+            await self._hint_lobby()
         return True
+
+    def _lobby_row(self, state: TableState) -> bytes:
+        """The lobby's row; made anew only where something in it may have changed."""
+        if self._lobby and self._lobby_key == words.table_key(state):
+            return self._lobby
+        return words.table(state).SerializeToString(deterministic=True)
 
     async def _hint_lobby(self) -> None:
         """Says that the lobby's row has changed; a hint that is lost only delays the lobby's watchers."""

@@ -143,6 +143,10 @@ class MemoryStore:
         known = self._kept.due.get(table_id)
         self._kept.due[table_id] = due_ms if known is None or known > due_ms else known - 1
 
+    async def note_due(self, table_id: str, due_ms: int) -> None:
+        """See `TableStore`."""
+        await self.enter_due(table_id, due_ms)
+
     async def settle_due(self, due: Due, hold_ms: int, next_ms: int) -> None:
         """See `TableStore`."""
         if self._kept.due.get(due.table_id) != due.due_ms:

@@ -24,6 +24,7 @@ SHARDS: Final = 8
 READ_PAGE: Final = 200
 # A due time this close may be claimed by a sweeper while a commit is on its way.
 CLAIM_MARGIN_MS: Final = 2_000
+ENTERED_MAX: Final = 20_000
 
 
 class RedisStore:
@@ -59,7 +60,8 @@ class RedisStore:
         """See `TableStore`."""
         if commit.deadline >= 0:
             # An index entry that comes too early costs one look; one that is missing loses the clock. Hence before.
-            await self._enter_within(table_id, commit.deadline)
+            now_ms = self._estimate_ms() or await self.now_ms()
+            await self.note_due(table_id, now_ms + commit.deadline)
         batch = bus.dump(commit.batch) if commit.batch is not None else b""
         first = commit.batch.first if commit.batch is not None else 0
         expected, following = commit.expected, commit.following
@@ -149,15 +151,16 @@ class RedisStore:
         """See `TableStore`."""
         key = self._due_key(_shard(table_id))
         await reached(self._enter_due(keys=[key], args=[table_id, due_ms]))
+        if len(self._entered) >= ENTERED_MAX:
+            self._entered.clear()
         self._entered[table_id] = due_ms
 
-    async def _enter_within(self, table_id: str, within_ms: int) -> None:
-        """Enters a deadline before its commit, unless the index surely has an earlier time that is not due yet."""
+    async def note_due(self, table_id: str, due_ms: int) -> None:
+        """See `TableStore`."""
         now_ms = self._estimate_ms() or await self.now_ms()
-        known = self._entered.get(table_id, 0)
-        if now_ms + CLAIM_MARGIN_MS < known <= now_ms + within_ms:
+        if now_ms + CLAIM_MARGIN_MS < self._entered.get(table_id, 0) <= due_ms:
             return
-        await self.enter_due(table_id, now_ms + within_ms)
+        await self.enter_due(table_id, due_ms)
 
     def _estimate_ms(self) -> int:
         """The store's time by this process's clock and the last answer seen; 0 before the first answer."""
@@ -173,12 +176,14 @@ class RedisStore:
 
     async def mark_unwritten(self, hand: Unwritten) -> None:
         """See `TableStore`."""
-        # The place of its events first: a hand that is listed can then always be read.
-        first = f"{hand.first_epoch}:{hand.first}"
-        await reached(self._redis.hsetnx(self._key(hand.table_id, "hands"), f"{hand.epoch}:{hand.hand}", first))
+        now_ms = self._estimate_ms() or await self.now_ms()
         member = f"{hand.table_id}|{hand.epoch}|{hand.hand}"
-        now_ms = await self.now_ms()
-        await reached(self._redis.zadd(self._unwritten_key(_shard(hand.table_id)), {member: now_ms}, nx=True))
+        async with self._redis.pipeline(transaction=False) as pipe:
+            # The place of its events first: a hand that is listed can then always be read.
+            first = f"{hand.first_epoch}:{hand.first}"
+            pipe.hsetnx(self._key(hand.table_id, "hands"), f"{hand.epoch}:{hand.hand}", first)
+            pipe.zadd(self._unwritten_key(_shard(hand.table_id)), {member: now_ms}, nx=True)
+            await reached(pipe.execute())
 
     async def confirm_written(self, table_id: str, epoch: int, hand: int, keep: int) -> None:
         """See `TableStore`."""

@@ -122,6 +122,10 @@ class TableStore(Protocol):
         """Enters a table into the index, only ever to an earlier time."""
         ...
 
+    async def note_due(self, table_id: str, due_ms: int) -> None:
+        """As `enter_due`, beside a commit: nothing to do where this process has surely entered an earlier time."""
+        ...
+
     async def settle_due(self, due: Due, hold_ms: int, next_ms: int) -> None:
         """Puts a claimed table off to `next_ms` (0: takes it out), unless somebody has entered another time since."""
         ...

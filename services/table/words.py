@@ -193,6 +193,11 @@ def table(state: TableState) -> table_pb2.Table:
     return told
 
 
+def table_key(state: TableState) -> tuple[object, ...]:
+    """All that changes in `table` while a table lives: with an equal key, the message is the same."""
+    return state.epoch, state.mode, tuple(state.seats), state.last_hand, state.carry, state.waiting, state.recent_hands
+
+
 def seat_settings(seat: Seat) -> table_pb2.SeatSettings:
     """How a seat wants to be treated. For its player's eyes."""
     return table_pb2.SeatSettings(

@@ -48,6 +48,18 @@ async def test_a_later_entry_is_moved_to_an_earlier_time(store) -> None:
     assert await claimed(store) == ["oak"]
 
 
+async def test_a_due_time_noted_beside_commits_is_never_lost(store) -> None:
+    now_ms = await store.now_ms()
+    await store.note_due("oak", now_ms + 60_000)
+    await store.note_due("oak", now_ms + 90_000)  # an earlier one is there
+    assert await claimed(store) == []
+    await store.note_due("oak", now_ms - 1)
+    (due,) = await store.claim_due(10, HOLD_MS)
+    await store.note_due("oak", now_ms - 1)  # after a claim it is entered again, whatever was entered before
+    await store.settle_due(due, HOLD_MS, 0)
+    assert await claimed(store) == ["oak"]
+
+
 async def test_settled_tables_are_out_or_put_off(store) -> None:
     for table in ("oak", "elm", "ash"):
         await due_since(store, table)

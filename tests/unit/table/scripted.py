@@ -84,6 +84,7 @@ class Table:
         self.stub: list[int] = []
         self.histories: list[int] = []
         self.is_over = False
+        self.lobby_rows: dict[tuple[object, ...], bytes] = {}
 
     # Steps.
 
@@ -357,6 +358,7 @@ class Table:
         self._check_cards_told(told)
         for viewer in [*(seat.player for seat in self.state.seats.values()), STRANGER, OPERATOR]:
             self._check_view(viewer)
+        self._check_lobby()
         self._check_chips()
         self._check_under_way()
 
@@ -404,6 +406,10 @@ class Table:
         assert cards_in(view) <= own | self._shown(), f"{viewer} sees a card that is not theirs"
         is_turn = seat is not None and self.to_act == seat.number and self.state.mode != "paused"
         assert view.HasField("your_actions") == is_turn or self.state.mode == "paused"
+
+    def _check_lobby(self) -> None:
+        row = words.table(self.state).SerializeToString(deterministic=True)
+        assert self.lobby_rows.setdefault(words.table_key(self.state), row) == row, "the lobby would miss a change"
 
     def _check_chips(self) -> None:
         assert sum(self.stacks.values()) + self.pot + self.carry + self.rake + self.taken_home == self.bought
