@@ -114,12 +114,26 @@ test-full: dev deploy-tools ## Runs what needs Debian packages (and installs tho
 test-long: dev ## Runs the long statistical and soak tests.
 	@$(BIN)/python -m pytest -m long --timeout 3600 $(PYTEST)
 
+.PHONY: test-dashboards
+test-dashboards: dev deploy-tools ## Tests alerts, dashboards and the console in a real Prometheus and a real browser.
+	@$(BIN)/python -m pytest -m full tests/integration/deploy tests/full $(PYTEST)
+
 .PHONY: deploy-tools
-deploy-tools:
-	@command -v promtool >/dev/null || { \
+deploy-tools: build/axe/.stamp
+	@command -v promtool >/dev/null && command -v chromium >/dev/null || { \
 	  sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
 	  $$sudo apt-get update -qq; \
-	  $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends prometheus >/dev/null; }
+	  $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
+	    prometheus chromium fonts-dejavu-core >/dev/null; }
+
+# The checks of accessibility, for the browser's tests alone.
+build/axe/.stamp:
+	@mkdir -p build/axe
+	@command -v npm >/dev/null || { \
+	  sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); $$sudo apt-get update -qq; \
+	  $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends nodejs npm >/dev/null; }
+	@npm install --silent --no-audit --no-fund --prefix build/axe axe-core@4.10.3
+	@touch $@
 
 .PHONY: bench
 bench: dev ## Measures the hot paths; writes build/bench.json.

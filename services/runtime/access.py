@@ -17,6 +17,8 @@ ANYONE: Final = "anyone"
 PERSON: Final = "person"
 PLAYER: Final = "player"
 OPERATOR: Final = "operator"
+# Sees the state of the house, and no player's money.
+VIEWER: Final = "viewer"
 FINANCE: Final = "finance"
 AUDITOR: Final = "auditor"
 TABLE: Final = "service:table"
@@ -66,7 +68,7 @@ _BY_SERVICE: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "FenceTable": (TABLE,),
         "DrawLots": (TABLE,),
         "GetFairnessProof": (HISTORY,),
-        "GetRngHealth": (OPERATOR, AUDITOR),
+        "GetRngHealth": (VIEWER, OPERATOR, AUDITOR),
     },
     "fivedraw.wallet.v1.WalletService": {
         "CreatePlayer": (PLAYER, OPERATOR, FINANCE),
@@ -76,7 +78,7 @@ _BY_SERVICE: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "Withdraw": (OPERATOR, FINANCE),
         "GetBalances": (PLAYER, OPERATOR, FINANCE, AUDITOR),
         "ListEntries": (PLAYER, OPERATOR, FINANCE, AUDITOR),
-        "GetLedgerSummary": (OPERATOR, FINANCE, AUDITOR),
+        "GetLedgerSummary": (VIEWER, OPERATOR, FINANCE, AUDITOR),
         "GetRakeReport": (OPERATOR, FINANCE, AUDITOR),
         "ListChipsInPlay": (OPERATOR, FINANCE, AUDITOR),
         "ListDormantBalances": (OPERATOR, FINANCE, AUDITOR),

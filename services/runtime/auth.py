@@ -22,7 +22,7 @@ from services.runtime.errors import Fault
 from services.runtime.jwks import KeySet
 from services.runtime.settings import ServiceSettings
 
-ROLES: Final = frozenset({"player", "operator", "finance", "auditor"})
+ROLES: Final = frozenset({"player", "viewer", "operator", "finance", "auditor"})
 SERVICES: Final = frozenset({"table", "deck", "wallet", "history", "console"})
 
 TOKEN_CHARACTERS_MAX: Final = 4096

@@ -20,7 +20,7 @@ _SUBJECT = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 @click.command("token")
 @data_option
 @click.option("--subject", required=True, help="Who calls; for a player, the player's id.")
-@click.option("--role", type=click.Choice(["player", "operator", "finance", "auditor"]), required=True)
+@click.option("--role", type=click.Choice(["player", "viewer", "operator", "finance", "auditor"]), required=True)
 @click.option("--hours", type=click.FloatRange(0, HOURS_MAX, min_open=True), default=HOURS_DEFAULT, show_default=True)
 def token_command(data: Path, subject: str, role: str, hours: float) -> None:
     """Print a bearer token, signed with the folder's key."""

@@ -25,6 +25,7 @@ class HouseKeys:
     service_key: str
     sealing_keys: str
     deck_keys: str
+    console_key: str
     redis_password: str
 
     @classmethod
@@ -35,6 +36,7 @@ class HouseKeys:
             service_key=_secret(folder, "service", lambda: secrets.token_hex(KEY_BYTES)),
             sealing_keys=_secret(folder, "sealing", lambda: f"s1:{secrets.token_hex(KEY_BYTES)}"),
             deck_keys=_secret(folder, "deck", lambda: f"d1:{secrets.token_hex(KEY_BYTES)}"),
+            console_key=_secret(folder, "console", lambda: secrets.token_hex(KEY_BYTES)),
             redis_password=_secret(folder, "redis", lambda: secrets.token_hex(KEY_BYTES)),
         )
         folder.write_private(jwks_file(folder), keys.signing.jwks())

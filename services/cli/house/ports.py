@@ -11,13 +11,13 @@ LOOPBACK: Final = "127.0.0.1"
 DEFAULT_BASE: Final = 7400
 # Replicas of the table service beyond the first take +4 to +8.
 TABLE_REPLICAS_MAX: Final = 6
-SPAN: Final = 21
+SPAN: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
     """Ports from `base` on: +0 table, +1 deck, +2 wallet, +3 history, +4.. further table replicas, +10.. metrics in
-    the same order, +19 metrics of the history worker, +20 Redis.
+    the same order, +19 metrics of the history worker, +20 Redis, +21 the console's page, +31 its metrics.
     """
 
     base: int
@@ -59,13 +59,18 @@ class Ports:
         """Port of the Redis-compatible server."""
         return self.base + 20
 
+    @property
+    def console(self) -> int:
+        """Port of the operators' page."""
+        return self.base + 21
+
     def metrics_of(self, port: int) -> int:
         """Port of the metrics of the service on `port`."""
         return port + 10
 
     def all(self) -> Iterator[int]:
         """Every port that the house takes."""
-        for port in (*self.tables, self.deck, self.wallet, self.history):
+        for port in (*self.tables, self.deck, self.wallet, self.history, self.console):
             yield port
             yield self.metrics_of(port)
         yield self.worker_metrics

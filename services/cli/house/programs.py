@@ -46,6 +46,7 @@ def programs(folder: Folder, keys: HouseKeys, ports: Ports, *, log_level: str) -
         make.service("deck", ports.deck, 20, _DECK_SECRETS),
         make.service("history", ports.history, 30, _HISTORY_SECRETS),
         make.worker("worker", ["services.history.worker", "write"], 40),
+        make.service("console", ports.console, 70, _CONSOLE_SECRETS),
         make.worker("beat", ["services.history.beat"], 60, is_late=True),
         *(
             make.service("table", port, 50, _TABLE_SECRETS, name="table" if number == 1 else f"table-{number}")
@@ -55,6 +56,8 @@ def programs(folder: Folder, keys: HouseKeys, ports: Ports, *, log_level: str) -
 
 
 # Who is told which secret.
+# The operators' page proves itself to nobody: each call carries the token of whoever is signed in.
+_CONSOLE_SECRETS: Final = ("console_key",)
 _WALLET_SECRETS: Final = ("service_key",)
 _DECK_SECRETS: Final = ("service_key", "deck_keys")
 _TABLE_SECRETS: Final = ("service_key", "sealing_keys", "redis_url", "broker_url")
@@ -135,6 +138,7 @@ def _secrets(keys: HouseKeys, ports: Ports) -> dict[str, str]:
         "service_key": keys.service_key,
         "sealing_keys": keys.sealing_keys,
         "deck_keys": keys.deck_keys,
+        "console_key": keys.console_key,
         "redis_url": f"{redis}/{TABLES_DB}",
         "broker_url": f"{redis}/{BROKER_DB}",
     }

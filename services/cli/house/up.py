@@ -188,6 +188,8 @@ class House:
         data = self._options.folder.root
         tables = ", ".join(address(port) for port in ports.tables)
         self._display.say(f"tables {tables}   wallet {address(ports.wallet)}   history {address(ports.history)}")
+        self._display.say(f"operators' console: http://{address(ports.console)}")
+        self._display.say(f"to sign in there: fivedraw token --data {data} --subject olga --role operator")
         self._display.say(f"a player's token: fivedraw token --data {data} --subject alice --role player")
         self._display.say(f"data and logs: {data}")
 

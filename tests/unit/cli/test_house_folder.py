@@ -67,7 +67,8 @@ def test_ports_follow_from_the_base():
     assert ports.redis == 7420
     every = list(Ports(7400, table_replicas=6).all())
     assert len(every) == len(set(every))
-    assert max(every) == 7420
+    assert ports.console == 7421
+    assert max(every) == 7431
 
 
 @pytest.mark.parametrize(("base", "replicas"), [(80, 1), (65_530, 1), (7400, 0), (7400, 7)])

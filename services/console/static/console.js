@@ -1,0 +1,102 @@
+"use strict";
+// Puts the pieces of a live page in place, counts the hand's clock down, and steps through a finished hand.
+(() => {
+  const byId = (id) => document.getElementById(id);
+  const POINTS_MAX = 120;
+  const LINES_MAX = 200;
+  const history = {};
+  let deadline = 0;
+  let ahead = 0;
+
+  for (const time of document.querySelectorAll("time[data-ms]")) {
+    time.textContent = new Date(Number(time.dataset.ms)).toISOString().replace("T", " ").slice(0, 19);
+  }
+
+  function draw(points) {
+    for (const [name, value] of Object.entries(points)) {
+      const kept = (history[name] ||= []);
+      kept.push(value);
+      if (kept.length > POINTS_MAX) kept.shift();
+      const line = document.querySelector(`[data-chart="${name}"] polyline`);
+      if (!line) continue;
+      const top = Math.max(1, ...kept);
+      line.setAttribute("points", kept.map((y, x) => `${(x * 300) / POINTS_MAX},${58 - (y * 54) / top}`).join(" "));
+    }
+  }
+
+  function replaceRows(rows) {
+    const body = byId("rows");
+    for (const [table, html] of Object.entries(rows)) {
+      let row = byId(`row-${table}`);
+      if (!html) { if (row) row.remove(); continue; }
+      if (!row) { row = document.createElement("tr"); row.id = `row-${table}`; body.append(row); }
+      row.innerHTML = html;
+    }
+  }
+
+  function append(lines) {
+    const list = byId("lines");
+    if (!list) return;
+    for (const line of lines) {
+      const item = document.createElement("li");
+      item.textContent = line;
+      list.append(item);
+    }
+    while (list.children.length > LINES_MAX) list.firstElementChild.remove();
+    list.scrollTop = list.scrollHeight;
+  }
+
+  const live = byId("live");
+  if (live) {
+    const source = new EventSource(live.dataset.live);
+    source.onmessage = (message) => {
+      const started = performance.now();
+      const piece = JSON.parse(message.data);
+      for (const [id, html] of Object.entries(piece.parts || {})) {
+        const element = byId(id);
+        const link = element.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+        element.innerHTML = html;
+        // Who was on a link stays on it.
+        if (link) element.querySelector(`a[href="${CSS.escape(link)}"]`)?.focus();
+      }
+      if (piece.rows && live.dataset.rows) replaceRows(piece.rows);
+      if (piece.points) draw(piece.points);
+      if (piece.lines) append(piece.lines);
+      if (piece.now) { deadline = piece.deadline; ahead = piece.now - Date.now(); }
+      const hand = byId("hand");
+      if (piece.hand && hand && hand !== document.activeElement) hand.value = piece.hand;
+      if (piece.end) { source.close(); byId("said").textContent = piece.end; }
+      else byId("said").textContent = piece.lost ? `not live: ${piece.lost}` : "";
+      window.fivedrawBusy = (window.fivedrawBusy || 0) + performance.now() - started;
+      window.fivedrawPieces = (window.fivedrawPieces || 0) + 1;
+    };
+    source.onerror = () => { byId("said").textContent = "not live: trying again"; };
+  }
+
+  const clock = byId("clock");
+  if (clock) {
+    setInterval(() => {
+      const left = deadline ? Math.max(0, (deadline - Date.now() - ahead) / 1000) : 0;
+      clock.textContent = deadline ? `${left.toFixed(0)} s` : "none";
+    }, 250);
+  }
+
+  const steps = byId("steps");
+  if (steps) {
+    let at = -1;
+    let timer = 0;
+    const go = (to) => {
+      at = Math.min(Math.max(0, to), steps.children.length - 1);
+      [...steps.children].forEach((item, index) => item.classList.toggle("now", index === at));
+      steps.children[at]?.scrollIntoView({ block: "nearest" });
+      byId("at").textContent = `step ${at + 1} of ${steps.children.length}`;
+      if (at === steps.children.length - 1) { clearInterval(timer); timer = 0; }
+    };
+    byId("replay").addEventListener("click", (event) => {
+      const step = event.target.dataset.step;
+      if (!step) return;
+      if (step === "play") { clearInterval(timer); if (at === steps.children.length - 1) at = -1; timer = setInterval(() => go(at + 1), 700); }
+      else { clearInterval(timer); timer = 0; go(at + Number(step)); }
+    });
+  }
+})();

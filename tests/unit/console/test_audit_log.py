@@ -1,0 +1,72 @@
+"""The operators' audit log shows what was changed, removed or put in between."""
+
+from __future__ import annotations
+
+import pytest
+import sqlalchemy as sa
+
+from services.console.approvals import Approvals
+from services.console.audit_log import GENESIS, AuditLog, Line, link_of
+from services.runtime.clock import SystemClock
+from services.runtime.database import Database
+from services.runtime.errors import Fault
+from services.runtime.sealing import Sealer
+
+LINE = Line("olga", "", "pause", "tables/oak", "a test", "done")
+
+
+@pytest.fixture
+async def opened(database) -> Database:
+    return await database("console")
+
+
+@pytest.fixture
+async def log(opened) -> AuditLog:
+    log = AuditLog(opened, SystemClock())
+    for _ in range(5):
+        await log.add(LINE)
+    return log
+
+
+async def test_lines_follow_from_each_other(log):
+    lines = await log.newest()
+    assert [kept.number for kept in lines] == [5, 4, 3, 2, 1]
+    assert lines[-1].previous == GENESIS
+    assert lines[0].link == link_of(lines[1].link, 5, lines[0].at_ms, LINE)
+    verdict = await log.verify()
+    assert (verdict.lines, verdict.head, verdict.broken_at) == (5, lines[0].link, 0)
+    assert [kept.number for kept in await log.newest(3)] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("change", "broken_at"),
+    [
+        ("UPDATE console_audit SET reason = 'nothing' WHERE number = 3", 3),
+        ("UPDATE console_audit SET person = 'otto' WHERE number = 1", 1),
+        ("DELETE FROM console_audit WHERE number = 2", 2),
+        ("DELETE FROM console_audit WHERE number = 1", 1),
+    ],
+)
+async def test_a_change_outside_of_the_console_is_found(log, opened, change, broken_at):
+    await opened.write(lambda conn: conn.execute(sa.text(change)) and None)
+    assert (await log.verify()).broken_at == broken_at
+
+
+async def test_who_prepared_an_action_cannot_approve_it_and_it_is_approved_once(opened):
+    approvals = Approvals(opened, Sealer([("k", bytes(32))]), SystemClock(), 60)
+    prepared = await approvals.prepare("olga", "olga's token", "void", "tables/oak/hands/3", "stuck")
+    assert await approvals.waiting() == [prepared]
+    with pytest.raises(Fault, match="SECOND_PERSON_REQUIRED"):
+        await approvals.take(prepared.id, "olga")
+    assert await approvals.take(prepared.id, "otto") == (prepared, "olga's token")
+    assert await approvals.waiting() == []
+    with pytest.raises(Fault, match="waits no more"):
+        await approvals.take(prepared.id, "otto")
+
+
+async def test_an_action_waits_for_its_time_only(opened):
+    approvals = Approvals(opened, Sealer([("k", bytes(32))]), SystemClock(), 0)
+    prepared = await approvals.prepare("olga", "t", "void", "tables/oak/hands/3", "stuck")
+    assert await approvals.waiting() == []
+    with pytest.raises(Fault, match="waits no more"):
+        await approvals.take(prepared.id, "otto")
