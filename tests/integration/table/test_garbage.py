@@ -35,6 +35,7 @@ class Caller:
         self._channels: dict[tuple[str, str], grpc.aio.Channel] = {}
         self._channel = channel
         self._token = token
+        self._seconded = house.seconded
         self.servers = {
             "table": house.processes[0].server,
             "wallet": house.wallet_server,
@@ -55,6 +56,8 @@ class Caller:
                 role = "player" if principal == "person" else principal
                 who = "ann" if role == "player" else f"some-{role}"
                 opened = self._channel(self.servers[service], token=self._token(who, role))
+                # Behind an operator's calls stands a second one, where that is asked for.
+                opened._metadata += self._seconded if role == "operator" else ()
             self._channels[key] = opened
         return self._channels[key]
 
