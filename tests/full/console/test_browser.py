@@ -175,7 +175,7 @@ async def test_five_hundred_tables_stay_within_the_pages_budget(browser, tmp_pat
     with embedded_house(folder, "--tables", "3") as house:
         async with house.client("olga", "operator") as client:
             for number in range(497):
-                await client.create_table(f"extra-{number}", rulebook="house", currency="EUR")
+                await client.create_table(f"extra-{number}", rulebook="rulebooks/house", currency="EUR")
         address = f"http://127.0.0.1:{house.port_base + 21}"
         page = await sign_in(browser, house, address, "olga", "operator")
         await expect(page.locator("#rows tr")).to_have_count(500, timeout=30_000)
