@@ -120,11 +120,11 @@ test-dashboards: dev deploy-tools ## Tests alerts, dashboards and the console in
 
 .PHONY: deploy-tools
 deploy-tools: build/axe/.stamp
-	@command -v promtool >/dev/null && command -v chromium >/dev/null || { \
+	@command -v promtool >/dev/null && command -v amtool >/dev/null && command -v chromium >/dev/null || { \
 	  sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); \
 	  $$sudo apt-get update -qq; \
 	  $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
-	    prometheus chromium fonts-dejavu-core >/dev/null; }
+	    prometheus prometheus-alertmanager chromium fonts-dejavu-core >/dev/null; }
 
 # The checks of accessibility, for the browser's tests alone.
 build/axe/.stamp:

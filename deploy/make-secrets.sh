@@ -54,12 +54,16 @@ once jwks.json printf '{"keys": [{"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA"
 
 once sealing_keys printf 's1:%s' "$(hex)"
 once deck_sealing_keys printf 'd1:%s' "$(hex)"
+once console_key hex
+# Where alerts go; put the addresses of your own receivers here.
+once alert_pages_url printf 'http://127.0.0.1:9/pages'
+once alert_tickets_url printf 'http://127.0.0.1:9/tickets'
 once grafana_password password
 once postgres_password password
 
 authority=/run/secrets/ca.pem
 : >postgres_roles.new
-for service in table deck wallet history; do
+for service in table deck wallet history console; do
     once "${service}_password" password
     # One role and one database for each, both of this name.
     role="fivedraw_$service"

@@ -55,6 +55,13 @@ def test_every_alert_is_tested_both_ways_and_has_a_page():
             assert (ROOT / rule["annotations"]["runbook"]).is_file(), rule["alert"]
 
 
+def test_the_alertmanager_takes_its_configuration(tmp_path):
+    text = (PROMETHEUS.parent / "alertmanager" / "alertmanager.yml").read_text()
+    # Debian's release does not know addresses in files yet; all else is checked as it is.
+    (tmp_path / "alertmanager.yml").write_text(text.replace("url_file: /run/secrets/", "url: http://127.0.0.1/"))
+    subprocess.run(["amtool", "check-config", str(tmp_path / "alertmanager.yml")], check=True)
+
+
 @contextlib.contextmanager
 def prometheus(folder: Path, target: str, tls: dict[str, Path]) -> Iterator[str]:
     """Our own configuration with one job's target moved to this machine."""

@@ -50,9 +50,10 @@ def test_every_container_is_watched_bounded_and_started_again():
 
 def test_only_the_way_in_and_the_watch_are_published():
     published = {name for name, service in COMPOSE["services"].items() if "ports" in service}
-    assert published == {"envoy", "prometheus", "grafana"}
+    assert published == {"envoy", "prometheus", "grafana", "console"}
+    assert COMPOSE["services"]["console"]["ports"] == ["${FIVEDRAW_CONSOLE_ADDRESS:-127.0.0.1:8444}:7100"]
     assert COMPOSE["networks"]["inner"] == {"internal": True}
-    assert [name for name in OURS if OURS[name]["networks"] != ["inner"]] == []
+    assert [name for name in OURS if OURS[name]["networks"] != ["inner"]] == ["console"]
 
 
 def test_every_secret_that_is_mounted_is_made(secrets):
@@ -96,7 +97,7 @@ def test_production_accepts_the_settings_of_each_service(name, secrets, tmp_path
     assert settings.environment == "production"
     assert settings.has_tls
     assert "sslmode=verify-full" in settings.database_url.get_secret_value()
-    if name not in {"wallet"}:
+    if name not in {"wallet", "console"}:
         assert len(settings.sealing_key_list()) == 1
 
 
@@ -114,7 +115,7 @@ async def test_the_key_set_that_is_made_holds_the_key_that_is_made(secrets, make
 
 def test_the_database_roles_own_what_the_services_are_told(secrets):
     roles = (secrets / "postgres_roles.sql").read_text()
-    for name in ("table", "deck", "wallet", "history"):
+    for name in ("table", "deck", "wallet", "history", "console"):
         url = (secrets / f"{name}_database_url").read_text()
         assert f"fivedraw_{name}:{(secrets / f'{name}_password').read_text()}@postgres:5432/fivedraw_{name}?" in url
         assert f"CREATE DATABASE fivedraw_{name} OWNER fivedraw_{name};" in roles
@@ -242,4 +243,4 @@ def test_prometheus_scrapes_every_process_that_measures():
     jobs = {
         job["job_name"] for job in yaml.safe_load((DEPLOY / "prometheus/prometheus.yml").read_text())["scrape_configs"]
     }
-    assert {"table", "deck", "wallet", "history", "history-worker", "envoy", "prometheus"} == jobs
+    assert {"table", "deck", "wallet", "history", "history-worker", "console", "envoy", "prometheus"} == jobs
