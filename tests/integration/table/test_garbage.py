@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import grpc
@@ -67,12 +67,12 @@ class Caller:
         serialize = (lambda given: given) if raw else rpc.request_type.SerializeToString
         try:
             if rpc.method.client_streaming:
-                call = channel.stream_stream(rpc.path, serialize, rpc.response_type.FromString)
-
-                async def messages() -> AsyncIterator[Any]:
-                    yield request
-
-                stream = call(messages(), timeout=STREAM_SECONDS)
+                stream = channel.stream_stream(rpc.path, serialize, rpc.response_type.FromString)(
+                    timeout=STREAM_SECONDS
+                )
+                # A call that has ended already takes nothing more; reading says how it ended.
+                with suppress(asyncio.InvalidStateError, grpc.aio.AioRpcError):
+                    await stream.write(request)
                 await stream.read()
                 stream.cancel()
             elif rpc.method.server_streaming:
