@@ -182,8 +182,9 @@ async def test_every_hand_gets_one_row_whatever_breaks(environment, redis_url, t
         worker.start()
         await until(lambda: len(servicer.confirmations) == HANDS, "all hands are confirmed", both)
         assert not servicer.unwritten
-        metrics = await asyncio.to_thread(scraped, environment["FIVEDRAW_METRICS_LISTEN"])
-        assert 'fivedraw_history_hands_total{outcome="new"}' in metrics
+        # Counted after the confirmation; `unchanged` where the first worker had written the rows already.
+        listen = environment["FIVEDRAW_METRICS_LISTEN"]
+        await until(lambda: "fivedraw_history_hands_total{outcome=" in scraped(listen), "the worker counts", both)
         assert worker.stop() == 0
         assert beat.stop() == 0
     sender.close()

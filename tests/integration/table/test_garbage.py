@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import Any
 
 import grpc
@@ -23,6 +23,7 @@ from tests.integration.table.requests import Rpc, all_rpcs, garbage, plausible
 
 RPCS = all_rpcs()
 CALLS_AT_ONCE = 16
+REFUSED_WITHIN_SECONDS = 0.5
 STREAM_SECONDS = 10
 # Nobody may cause these, whatever they send.
 OURS = {"INTERNAL"}
@@ -70,10 +71,13 @@ class Caller:
                 stream = channel.stream_stream(rpc.path, serialize, rpc.response_type.FromString)(
                     timeout=STREAM_SECONDS
                 )
-                # A call that has ended already takes nothing more; reading says how it ended.
-                with suppress(asyncio.InvalidStateError, grpc.aio.AioRpcError):
+                # Who may not call is told before the first message; writing to a call that has ended would replace what
+                # the server said by an error of this side.
+                reading = asyncio.ensure_future(stream.read())
+                await asyncio.wait({reading}, timeout=REFUSED_WITHIN_SECONDS)
+                if not reading.done():
                     await stream.write(request)
-                await stream.read()
+                await reading
                 stream.cancel()
             elif rpc.method.server_streaming:
                 stream = channel.unary_stream(rpc.path, serialize, rpc.response_type.FromString)(
