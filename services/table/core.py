@@ -10,7 +10,7 @@ from services.rules.commands import Act, AnyCommand, Discard, Show
 from services.rules.hand import awaits
 from services.rules.refusals import CommandInvalid, Refusal
 from services.runtime.errors import Fault, from_status
-from services.table import asks, chat, play, preselection, seating, waiting, words
+from services.table import asks, chat, outcome, play, preselection, seating, waiting, words
 from services.table.draft import Draft
 from services.table.state import Hand, Request, TableState
 
@@ -217,10 +217,10 @@ def _void(draft: Draft, asked: asks.Void) -> None:
             raise Fault("HAND_CLOSED", f"hand {asked.hand} is over", hand=str(asked.hand))
         raise Fault("HAND_NOT_OPEN", f"hand {asked.hand} is not being played", hand=str(asked.hand))
     if hand.decided or hand.void:
-        outcome = "void" if hand.void else "decided"
-        raise Fault("HAND_CLOSED", f"hand {asked.hand} is {outcome}", hand=str(asked.hand), outcome=outcome)
+        how = "void" if hand.void else "decided"
+        raise Fault("HAND_CLOSED", f"hand {asked.hand} is {how}", hand=str(asked.hand), outcome=how)
     draft.promise(asked.request)
-    play.undo(draft, asked.reason, asked.request.caller, asked.request)
+    outcome.undo(draft, asked.reason, asked.request.caller, asked.request)
 
 
 def _check_open(state: TableState) -> None:

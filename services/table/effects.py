@@ -17,7 +17,7 @@ from services.rules.cards import format_card, parse_card, parse_cards
 from services.runtime.clock import Clock
 from services.runtime.errors import Fault
 from services.runtime.tasks import TaskSender, WriteHand
-from services.table import play, seating
+from services.table import opening, outcome, play, seating
 from services.table import state as effects
 from services.table.draft import Draft
 from services.table.narrate import reshuffled
@@ -121,13 +121,13 @@ class Effects:
         opened = await self._decks.open_deck(
             deck.OpenDeckRequest(key=_key(state, effect), step_id=_step_id(state, effect, "open"))
         )
-        return lambda draft: play.hand_opened(draft, button, opened.deck_number, opened.commitment, opened.chain)
+        return lambda draft: opening.hand_opened(draft, button, opened.deck_number, opened.commitment, opened.chain)
 
     async def _shuffle_deck(self, state: TableState, effect: effects.ShuffleDeck) -> Change:
         shuffled = await self._decks.cut_deck(
             deck.CutDeckRequest(key=_key(state, effect), step_id=_step_id(state, effect, "cut"), cut=effect.cut)
         )
-        return lambda draft: play.deck_shuffled(draft, shuffled.root, effect.cut_by)
+        return lambda draft: opening.deck_shuffled(draft, shuffled.root, effect.cut_by)
 
     async def _deal_hand(self, state: TableState, effect: effects.DealHand) -> Change:
         await self._ledger.post_forced(
@@ -221,7 +221,7 @@ class Effects:
         )
         closed = await self._close_deck(state, effect, void=False)
         stacks = _stacks(awarded.stacks)
-        return lambda draft: _then_between(draft, lambda: play.hand_settled(draft, stacks, closed.next_commitment))
+        return lambda draft: _then_between(draft, lambda: outcome.hand_settled(draft, stacks, closed.next_commitment))
 
     async def _undo_hand(self, state: TableState, effect: effects.UndoHand) -> Change:
         await self._store.mark_unwritten(_unwritten(state, effect))
@@ -238,7 +238,7 @@ class Effects:
         stacks = _stacks(undone.stacks)
 
         def change(draft: Draft) -> None:
-            play.hand_undone(draft, stacks, undone.carry_minor, effect.reason, effect.by)
+            outcome.hand_undone(draft, stacks, undone.carry_minor, effect.reason, effect.by)
             if effect.request is not None:
                 seats = draft.change_hand().seats
                 told = {number: draft.state.seats[number].stack for number in seats if number in draft.state.seats}

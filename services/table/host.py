@@ -18,7 +18,7 @@ from services.runtime import telemetry
 from services.runtime.clock import Clock
 from services.runtime.errors import Fault
 from services.runtime.sealing import SealBrokenError, Sealer, event_aad
-from services.table import asks, core, metrics, play, rebuild, seating, waiting, words
+from services.table import asks, core, metrics, outcome, play, rebuild, seating, waiting, words
 from services.table.bus import Batch, Entry, Private
 from services.table.draft import REFUSED, Draft
 from services.table.effects import PASSING, Change, Effects, TableBehindError
@@ -504,7 +504,7 @@ class Host:
             case SettleHand():
                 return _stop_broken_hand
             case _ if isinstance(effect, HAND_EFFECTS) and not isinstance(effect, UndoHand):
-                return lambda draft: play.undo(draft, f"the house could not go on: {fault.reason}", "house")
+                return lambda draft: outcome.undo(draft, f"the house could not go on: {fault.reason}", "house")
         raise fault
 
 
@@ -543,13 +543,13 @@ def _refuse_deal(draft: Draft, effect: DealHand, fault: Fault) -> None:
     for seat in list(draft.state.seats.values()):
         if seat.sitting in effect.dealt_in and named & {seat.sitting, seat.player}:
             seating.sit_out(draft, seat.number, "refused_by_ledger")
-    play.undo(draft, f"the ledger refused the forced bets: {fault.reason}", "house")
+    outcome.undo(draft, f"the ledger refused the forced bets: {fault.reason}", "house")
 
 
 def _stop_broken_hand(draft: Draft) -> None:
     """A hand that contradicts the ledger is undone, and the table waits for a person."""
     seating.pause(draft, "a hand contradicted the ledger; the house is looking at it")
-    play.undo(draft, "the hand contradicted the ledger", "house")
+    outcome.undo(draft, "the hand contradicted the ledger", "house")
 
 
 def _revive(draft: Draft) -> bool:

@@ -12,6 +12,7 @@ from fivedraw.wallet.v1 import wallet_service_pb2
 from services.rules import events as rules
 from services.rules.hand import evolve
 from services.rules.ranking import hand_name
+from services.rules.state import HandState
 from services.table import words
 from services.table.draft import Draft
 from services.table.state import Hand, SeatChips, Uncollected
@@ -55,6 +56,14 @@ def narrate(draft: Draft, events: Iterable[rules.AnyEvent], turn: int = 0, shuff
         elif event is dealt[-1]:
             _tell_deal(draft, dealt)
     return first
+
+
+def engine_of(draft: Draft) -> HandState:
+    """The rules' state of the hand being played. Raises `BrokenHandError` if there is none."""
+    hand = draft.state.hand
+    if hand is None or hand.engine is None:
+        raise BrokenHandError("there is no hand being played")
+    return hand.engine
 
 
 def chips(hand: Hand, amounts: dict[int, int], code: int) -> tuple[SeatChips, ...]:

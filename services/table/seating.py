@@ -7,7 +7,7 @@ from typing import Final
 from fivedraw.table.v1 import event_pb2, table_service_pb2
 
 from services.runtime.errors import Fault
-from services.table import asks, play, waiting, words
+from services.table import asks, opening, play, waiting, words
 from services.table.draft import Draft
 from services.table.narrate import BrokenHandError
 from services.table.state import (
@@ -86,7 +86,7 @@ def _free_seat(state: TableState, caller: str, wanted: int) -> int:
 def bought_in(draft: Draft, effect: BuyIn, stack: int, display_name: str) -> None:
     """The ledger has the buy-in: the seat is taken."""
     state = draft.state
-    joined_late = state.last_hand > 0 and len(play.ready_seats(state)) >= 2
+    joined_late = state.last_hand > 0 and len(opening.ready_seats(state)) >= 2
     seat = draft.change_seat(
         effect.seat,
         joining=False,
@@ -228,7 +228,7 @@ def between_hands(draft: Draft) -> None:
         _settle_seat(draft, seat)
     if state.mode != "open" or state.effects or state.clock is not None:
         return
-    if state.hand is not None or len(play.ready_seats(state)) >= 2:
+    if state.hand is not None or len(opening.ready_seats(state)) >= 2:
         draft.start_clock(TableClock("next_hand", state.settings.hand_interval_ms))
     elif state.carry:
         draft.start_clock(TableClock("idle_carry", IDLE_CARRY_MS))
@@ -242,14 +242,14 @@ def next_hand_due(draft: Draft) -> None:
         return
     seats = _dealt_in(draft)
     if len(seats) >= 2:
-        play.begin_hand(draft, seats)
+        opening.begin_hand(draft, seats)
 
 
 def _dealt_in(draft: Draft) -> list[Seat]:
     """Who is dealt in: all who are ready, but for those who wait for the big blind, and who would not post."""
     while True:
         state = draft.state
-        ready = play.ready_seats(state)
+        ready = opening.ready_seats(state)
         patient = [seat for seat in ready if seat.owes_blind and seat.wait_for_blind]
         seats = [seat for seat in ready if seat not in patient]
         if len(seats) < 2:
@@ -257,11 +257,11 @@ def _dealt_in(draft: Draft) -> list[Seat]:
         else:
             for seat in patient:
                 trial = sorted([*seats, seat], key=lambda each: each.number)
-                if play.blinds_of(state, trial)[1] == seat.number:
+                if opening.blinds_of(state, trial)[1] == seat.number:
                     seats = trial
         if len(seats) < 2:
             return seats
-        unwilling = [seat for seat in seats if not seat.auto_post and play.must_post(state, seats, seat)]
+        unwilling = [seat for seat in seats if not seat.auto_post and opening.must_post(state, seats, seat)]
         if not unwilling:
             return seats
         for seat in unwilling:
@@ -277,7 +277,7 @@ def idle_carry_due(draft: Draft) -> None:
 def wake(draft: Draft) -> None:
     """A seat was filled or came back: a clock that only waited for company makes way for the next hand's."""
     clock = draft.state.clock
-    if clock is not None and clock.kind == "idle_carry" and len(play.ready_seats(draft.state)) >= 2:
+    if clock is not None and clock.kind == "idle_carry" and len(opening.ready_seats(draft.state)) >= 2:
         draft.stop_clock()
 
 

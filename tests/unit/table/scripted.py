@@ -19,7 +19,7 @@ from services.rules.betting import LegalActions
 from services.rules.cards import parse_card
 from services.rules.hand import legal
 from services.rules.rulebook import load_rulebook
-from services.table import asks, core, play, seating, words
+from services.table import asks, core, opening, outcome, play, seating, words
 from services.table import state as s
 from services.table.draft import Draft, Told
 from services.table.host import _finish, _revive
@@ -260,9 +260,9 @@ class Table:
                 self.rng.shuffle(order)
                 self.stub = order
                 button = effect.button or self.rng.choice(effect.seats)
-                return lambda draft: play.hand_opened(draft, button, effect.hand, b"c" * 32, b"h" * 32)
+                return lambda draft: opening.hand_opened(draft, button, effect.hand, b"c" * 32, b"h" * 32)
             case s.ShuffleDeck():
-                return lambda draft: play.deck_shuffled(draft, b"r" * 32, effect.cut_by)
+                return lambda draft: opening.deck_shuffled(draft, b"r" * 32, effect.cut_by)
             case s.DealHand():
                 assert effect.carry_in == self.carry
                 self.before = {sitting: self.stacks[sitting] for sitting in effect.dealt_in}
@@ -333,7 +333,7 @@ class Table:
         self.before = {}
         self.carry, self.pot = effect.carry_out, 0
         stacks = dict(self.stacks)
-        return _between(lambda draft: play.hand_settled(draft, stacks, b"n" * 32))
+        return _between(lambda draft: outcome.hand_settled(draft, stacks, b"n" * 32))
 
     def _undo(self, effect: s.UndoHand) -> Callable[[Draft], Any]:
         is_posted = bool(self.before)
@@ -345,7 +345,7 @@ class Table:
         self.before = {}
 
         def change(draft: Draft) -> None:
-            play.hand_undone(draft, stacks, carry, effect.reason, effect.by)
+            outcome.hand_undone(draft, stacks, carry, effect.reason, effect.by)
             if effect.request is not None:
                 draft.answer(effect.request, pb.VoidHandResponse())
 
@@ -432,7 +432,7 @@ class Table:
             assert self.to_act
         elif state.mode == "closing":
             raise AssertionError("a closing table waits for nothing")
-        elif state.mode == "open" and len(play.ready_seats(state)) >= 2:
+        elif state.mode == "open" and len(opening.ready_seats(state)) >= 2:
             assert self.deadline_ms, "two are ready and no hand is due"
 
 

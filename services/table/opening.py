@@ -1,0 +1,178 @@
+"""A hand up to its deal: who is dealt in, whose button it is, deck and cut, forced bets. Pure steps on a `Draft`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fivedraw.table.v1 import event_pb2
+from fivedraw.wallet.v1 import wallet_service_pb2
+
+from services.rules import hand as rules
+from services.rules.awaits import AwaitDeal
+from services.rules.commands import Begin
+from services.rules.events import AnyEvent, ForcedBetPosted
+from services.table import words
+from services.table.draft import Draft
+from services.table.narrate import BrokenHandError, engine_of, narrate
+from services.table.play import is_away, start_turn
+from services.table.state import DealHand, Hand, OpenHand, Seat, SeatChips, ShuffleDeck, TableState
+
+CUT_CLOCK_MS: Final = 3_000
+
+
+def ready_seats(state: TableState) -> list[Seat]:
+    """Seats that will be dealt in, ascending."""
+    return [
+        state.seats[number]
+        for number in sorted(state.seats)
+        if not (state.seats[number].joining or state.seats[number].sitting_out or state.seats[number].leaving)
+        and state.seats[number].stack > 0
+    ]
+
+
+def clockwise(seats: list[int], after: int) -> list[int]:
+    """Seat numbers clockwise, beginning with the first one after `after`."""
+    ascending = sorted(seats)
+    return [seat for seat in ascending if seat > after] + [seat for seat in ascending if seat <= after]
+
+
+def blinds_of(state: TableState, seats: list[Seat]) -> tuple[int, int]:
+    """The seats that would post small and big blind if these were dealt in; zeros where lots are still to be drawn."""
+    numbers = [seat.number for seat in seats]
+    button = _next_button(state, numbers)
+    if not button or not state.rulebook.big_blind:
+        return 0, 0
+    order = clockwise(numbers, button)
+    return (order[1], order[0]) if len(order) == 2 else (order[0], order[1])
+
+
+def must_post(state: TableState, seats: list[Seat], seat: Seat) -> bool:
+    """Whether this seat would have to post something if these were dealt in."""
+    return state.rulebook.ante > 0 or seat.owes_blind or seat.number in blinds_of(state, seats)
+
+
+def begin_hand(draft: Draft, seats: list[Seat]) -> None:
+    """Asks for a new hand with these seats."""
+    state = draft.state
+    numbers = [seat.number for seat in seats]
+    state.last_hand += 1
+    state.hand = Hand(
+        number=state.last_hand,
+        seats=tuple(numbers),
+        sittings={seat.number: seat.sitting for seat in seats},
+        players={seat.number: seat.player for seat in seats},
+        carry_in=state.carry,
+        first_epoch=state.epoch,
+        first=state.sequence + 1,
+        button=_next_button(state, numbers),
+    )
+    draft.stop_clock()
+    draft.add_effect(OpenHand, seats=tuple(numbers), button=state.hand.button)
+
+
+def _next_button(state: TableState, numbers: list[int]) -> int:
+    """The button's seat: it stays or moves on; 0 at a table's first hand, where lots are drawn."""
+    if not state.button:
+        return 0
+    if state.button_stays and state.button in numbers:
+        return state.button
+    return clockwise(numbers, state.button)[0]
+
+
+def hand_opened(draft: Draft, button: int, deck_number: int, commitment: bytes, chain: bytes) -> None:
+    """The hand has its number, its button and a deck: asks for the cut, or goes on without."""
+    hand = draft.change_hand(button=button)
+    state = draft.state
+    state.button = button
+    state.button_stays = False
+    draft.tell(
+        hand_started=event_pb2.HandStarted(
+            button=button,
+            seats=[
+                event_pb2.StartingSeat(
+                    seat=number,
+                    player=hand.players[number],
+                    display_name=state.seats[number].display_name,
+                    stack_minor=state.seats[number].stack,
+                    sitting=hand.sittings[number],
+                )
+                for number in hand.seats
+            ],
+            carry_minor=hand.carry_in,
+            deck_number=deck_number,
+            commitment=commitment,
+            chain=chain,
+            options=words.options(state.rulebook, state.settings),
+        )
+    )
+    cutter = clockwise(list(hand.seats), button)[0]
+    if state.rulebook.cut and state.mode != "paused" and not is_away(state, hand, cutter):
+        draft.change_hand(cut_seat=cutter)
+        start_turn(draft, cutter, "cut", CUT_CLOCK_MS)
+    else:
+        draft.add_effect(ShuffleDeck, cut=b"", cut_by=0)
+
+
+def deck_shuffled(draft: Draft, root: bytes, cut_by: int) -> None:
+    """The deck's order is fixed: posts the forced bets and asks for the deal."""
+    draft.tell(deck_committed=event_pb2.DeckCommitted(root=root, cut_by=cut_by))
+    state = draft.state
+    hand = draft.change_hand()
+    posts, dead_posts = _posts(state, hand)
+    engine = rules.start_hand(
+        state.rulebook,
+        {number: state.seats[number].stack for number in hand.seats},
+        hand.button,
+        hand.carry_in,
+        posts,
+        dead_posts,
+        {number: state.seats[number].auto_muck for number in hand.seats},
+    )
+    events = rules.decide(engine, Begin())
+    draft.change_hand(engine=engine)
+    narrate(draft, events)
+    for number in hand.seats:
+        draft.change_seat(number, owes_blind=False, owes_dead=False)
+    _note_missed_blinds(draft, hand)
+    engine = engine_of(draft)
+    awaited = rules.awaits(engine)
+    if not isinstance(awaited, AwaitDeal):
+        raise BrokenHandError("no deal is due after the forced bets")
+    draft.add_effect(
+        DealHand,
+        seats=awaited.seats,
+        dealt_in=tuple(hand.sittings[number] for number in hand.seats),
+        postings=_postings(hand, events),
+        carry_in=hand.carry_in,
+    )
+
+
+def _posts(state: TableState, hand: Hand) -> tuple[dict[int, int], dict[int, int]]:
+    """What newcomers and returners post: live big blinds, and dead small ones (RULES, section 6)."""
+    book = state.rulebook
+    if not book.big_blind:
+        return {}, {}
+    in_blinds = set(clockwise(list(hand.seats), hand.button)[:2])
+    owing = [number for number in hand.seats if state.seats[number].owes_blind and number not in in_blinds]
+    posts = dict.fromkeys(owing, book.big_blind)
+    dead = {number: book.small_blind for number in owing if state.seats[number].owes_dead and book.small_blind}
+    return posts, dead
+
+
+def _note_missed_blinds(draft: Draft, hand: Hand) -> None:
+    """A seat that was passed over while it sat out owes its blinds when it comes back."""
+    if not draft.state.rulebook.big_blind:
+        return
+    for seat in list(draft.state.seats.values()):
+        if seat.number not in hand.seats and not seat.joining and seat.sitting_out:
+            draft.change_seat(seat.number, owes_blind=True, owes_dead=True)
+
+
+def _postings(hand: Hand, events: tuple[AnyEvent, ...]) -> tuple[SeatChips, ...]:
+    postings = []
+    for event in events:
+        if isinstance(event, ForcedBetPosted) and event.amount:
+            is_ante = event.kind == "ante"
+            code = wallet_service_pb2.TRANSFER_CODE_ANTE if is_ante else wallet_service_pb2.TRANSFER_CODE_BLIND
+            postings.append(SeatChips(hand.sittings[event.seat], event.amount, code))
+    return tuple(postings)
