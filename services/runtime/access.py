@@ -78,6 +78,7 @@ _BY_SERVICE: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "Withdraw": (OPERATOR, FINANCE),
         "GetBalances": (PLAYER, OPERATOR, FINANCE, AUDITOR),
         "ListEntries": (PLAYER, OPERATOR, FINANCE, AUDITOR),
+        "GetHand": (OPERATOR, FINANCE, AUDITOR, TABLE, HISTORY),
         "GetLedgerSummary": (VIEWER, OPERATOR, FINANCE, AUDITOR),
         "GetRakeReport": (OPERATOR, FINANCE, AUDITOR),
         "ListChipsInPlay": (OPERATOR, FINANCE, AUDITOR),

@@ -49,6 +49,11 @@ def check_table(table: str) -> None:
     _match("table", table, _TABLE, "1 to 64 of a-z 0-9 _ -")
 
 
+def check_hand(hand: int) -> None:
+    """Refuses what cannot be a hand's number."""
+    _number("hand", hand, least=1)
+
+
 def invalid(field: str, message: str) -> Fault:
     """The refusal of a malformed field."""
     return Fault("INVALID_REQUEST", f"{field}: {message}", field=field)
@@ -95,7 +100,7 @@ def _cash_out(command: c.CashOut) -> None:
 
 def _post_forced(command: c.PostForced) -> None:
     _step(command)
-    _number("hand", command.hand, least=1)
+    check_hand(command.hand)
     if not 1 <= len(command.dealt_in) <= DEALT_IN_MAX:
         raise invalid("dealt_in", f"1 to {DEALT_IN_MAX} sittings")
     if len(set(command.dealt_in)) != len(command.dealt_in):
@@ -109,7 +114,7 @@ def _post_forced(command: c.PostForced) -> None:
 
 def _collect_bets(command: c.CollectBets) -> None:
     _step(command)
-    _number("hand", command.hand, least=1)
+    check_hand(command.hand)
     _number("round", command.round, least=1, most=2)
     _amounts("bets", command.bets, _BET_CODES)
     _amounts("returned", command.returned, _RETURN_CODES)
@@ -117,7 +122,7 @@ def _collect_bets(command: c.CollectBets) -> None:
 
 def _award_pot(command: c.AwardPot) -> None:
     _step(command)
-    _number("hand", command.hand, least=1)
+    check_hand(command.hand)
     _amounts("wins", command.wins, _WIN_CODES)
     _number("rake_minor", command.rake_minor, least=0, most=BALANCE_MAX_MINOR)
     _number("carry_out_minor", command.carry_out_minor, least=0, most=BALANCE_MAX_MINOR)
@@ -125,7 +130,7 @@ def _award_pot(command: c.AwardPot) -> None:
 
 def _void_hand(command: c.VoidHand) -> None:
     _step(command)
-    _number("hand", command.hand, least=1)
+    check_hand(command.hand)
     _text("reason", command.reason, required=True)
 
 

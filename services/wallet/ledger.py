@@ -10,7 +10,7 @@ from sqlalchemy import Connection, insert, select, update
 from services.runtime.clock import Clock
 from services.runtime.database import Database
 from services.runtime.errors import Fault
-from services.wallet import checks, group, metrics, reads, reports
+from services.wallet import checks, group, hand_reads, metrics, reads, reports
 from services.wallet import commands as c
 from services.wallet.chart import SHARDS, PlayerState
 from services.wallet.commits import GroupCommitter
@@ -141,6 +141,12 @@ class Ledger:
         """A page of a player's statement, newest first, or PLAYER_NOT_FOUND."""
         checks.check_player(query.player)
         return await self._db.read(reads.entries, query)
+
+    async def get_hand(self, table: str, hand: int) -> hand_reads.HandInLedger:
+        """One hand's money from its entries, or HAND_NOT_FOUND."""
+        checks.check_table(table)
+        checks.check_hand(hand)
+        return await self._db.read(hand_reads.read_hand, table, hand)
 
     async def get_ledger_summary(self) -> c.LedgerSummary:
         """Totals by kind of account and currency."""

@@ -95,6 +95,9 @@ WALLET_GARBAGE = (
     ("ListEntries", pb.ListEntriesRequest(player="players/ann", page_token="1 OR 1=1"), "page_token"),
     ("ListEntries", pb.ListEntriesRequest(player="players/ann", page_token="9" * 19), "page_token"),
     ("ListEntries", pb.ListEntriesRequest(player="players/ann", hand=3), "hand"),
+    ("GetHand", pb.GetHandRequest(table="t1", hand=1), "table"),
+    ("GetHand", pb.GetHandRequest(table="tables/t1"), "hand"),
+    ("GetHand", pb.GetHandRequest(table="tables/t1", hand=-(2**63)), "hand"),
 )
 
 
@@ -148,6 +151,16 @@ async def test_a_hand_on_the_wire(wire):
     assert [(stack.player, stack.stack_minor) for stack in known.stacks] == [("players/ann", 85), ("players/bob", 113)]
     assert known.last_hand_outcome == pb.HAND_OUTCOME_AWARDED
 
+    history = wire(pb_grpc.WalletServiceStub, as_service="history")
+    hand = (await history.GetHand(pb.GetHandRequest(table="tables/t1", hand=1), timeout=DEADLINE)).hand
+    assert (hand.table, hand.hand, hand.epoch, hand.outcome) == ("tables/t1", 1, 1, pb.HAND_OUTCOME_AWARDED)
+    assert (hand.currency, hand.pot_minor, hand.rake_minor) == ("EUR", 30, 2)
+    assert [(each.player, each.seat, each.ante_minor, each.bet_minor, each.won_minor) for each in hand.sittings] == [
+        ("players/ann", 1, 5, 10, 0),
+        ("players/bob", 2, 5, 10, 28),
+    ]
+    assert hand.open_time.ToMilliseconds() <= hand.close_time.ToMilliseconds()
+
     bob = wire(pb_grpc.WalletServiceStub, "bob", "player")
     lines, page = [], pb.ListEntriesResponse(next_page_token="")
     while not lines or page.next_page_token:
@@ -200,6 +213,7 @@ async def test_a_player_makes_and_sees_only_itself(wire):
         ann.Withdraw(pb.WithdrawRequest(request_id="w", player="players/ann", currency="EUR", amount_minor=1)),
         ann.SetPlayerState(pb.SetPlayerStateRequest(name="players/ann", state=1, reason="x")),
         ann.GetLedgerSummary(pb.GetLedgerSummaryRequest()),
+        ann.GetHand(pb.GetHandRequest(table="tables/t1", hand=1)),
         ann.AuditLedger(pb.AuditLedgerRequest()),
     ):
         assert (await reason_of(call)).reason == "PERMISSION_DENIED"
