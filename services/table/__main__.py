@@ -13,8 +13,8 @@ from services.runtime.settings import ServiceSettings
 from services.runtime.tasks import CelerySender, make_app
 from services.table import grpc_api
 from services.table.effects import Effects
-from services.table.host import Parts
 from services.table.house import House
+from services.table.parts import Parts
 from services.table.ports import RpcDeck, RpcLedger
 from services.table.redis_store import RedisStore
 from services.table.registry import Registry

@@ -12,7 +12,8 @@ from services.runtime import telemetry
 from services.runtime.errors import Fault
 from services.table import asks, metrics
 from services.table.census import Census
-from services.table.host import Host, Parts
+from services.table.host import Host
+from services.table.parts import Parts
 from services.table.registry import NewTable
 from services.table.state import TableState
 from services.table.store import Due, Outage, StoreUnavailableError, TableStore

@@ -13,8 +13,8 @@ from services.runtime.errors import Fault
 from services.runtime.sealing import Sealer, event_aad
 from services.table import requests, words
 from services.table.bus import Batch, public_event, stamp
-from services.table.host import EVENT_PAD_BYTES
 from services.table.house import House
+from services.table.line import EVENT_PAD_BYTES
 from services.table.store import StoreUnavailableError
 
 LOG_EVENTS_MAX: Final = 4_000

@@ -21,7 +21,7 @@ from services.table.state import Hand, Seat, SettleHand, TableState, UndoHand, W
 from services.table.store import StoreUnavailableError, Unwritten
 
 if TYPE_CHECKING:
-    from services.table.host import Parts
+    from services.table.parts import Parts
 
 LOST_HAND: Final = "the house lost the hand's last moments"
 

@@ -26,10 +26,10 @@ from services.runtime.sealing import Sealer
 from services.runtime.tasks import WriteHand
 from services.table.effects import Effects
 from services.table.grpc_api import TableApi
-from services.table.host import Parts
 from services.table.house import House
 from services.table.log_api import LogApi
 from services.table.memory_store import MemoryStore
+from services.table.parts import Parts
 from services.table.registry import Registry
 from services.wallet import auditing
 from services.wallet.grpc_api import TableLedgerApi, WalletApi

@@ -31,8 +31,8 @@ from services.runtime.server import RunningServer
 from services.runtime.tasks import RecordingSender
 from services.table import grpc_api as table_api
 from services.table.effects import Effects
-from services.table.host import Parts
 from services.table.house import House
+from services.table.parts import Parts
 from services.table.ports import RpcDeck, RpcLedger
 from services.table.redis_store import RedisStore
 from services.table.registry import Registry

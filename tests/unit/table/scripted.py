@@ -22,7 +22,8 @@ from services.rules.rulebook import load_rulebook
 from services.table import asks, core, opening, outcome, play, seating, words
 from services.table import state as s
 from services.table.draft import Draft, Told
-from services.table.host import _finish, _revive
+from services.table.driver import finish
+from services.table.host import revive
 from services.table.store import CLEAR_DEADLINE, KEEP_DEADLINE
 
 CARD = re.compile(r"\b[2-9TJQKA][cdhs]\b")
@@ -138,7 +139,7 @@ class Table:
         """Carries out the first effect."""
         effect, epoch = self.state.effects[0], self.state.epoch
         change = self._perform(effect)
-        self.step(lambda draft: _finish(draft, epoch, effect, change))
+        self.step(lambda draft: finish(draft, epoch, effect, change))
 
     def time_out(self) -> None:
         """Lets the running clock come to its end."""
@@ -147,7 +148,7 @@ class Table:
         self.step(core.clock_due)
 
     def revive(self) -> None:
-        self.step(_revive)
+        self.step(revive)
 
     def next_hand(self) -> Table:
         """Waits for the next hand to be dealt (or its cut to be asked for)."""
