@@ -36,6 +36,12 @@ CANNOT_START = 2
 @click.option("--speed", type=click.Choice(list(PACES)), default="brisk", show_default=True, help="How fast bots are.")
 @click.option("--seed", type=int, help="Steers what the bots do, never the cards.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info")
+@click.option(
+    "--seed-delay-ms",
+    type=click.IntRange(0),
+    envvar="FIVEDRAW_DECK_SEED_DELAY_MS",
+    help="From a hand's end until auditors may read all its cards and its seed; a day if not given.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a summary for machines at the end.")
 def up_command(
     *,
@@ -50,6 +56,7 @@ def up_command(
     speed: str,
     seed: int | None,
     log_level: str,
+    seed_delay_ms: int | None,
     as_json: bool,
 ) -> None:
     """Start a whole casino on this machine, with bots at its tables.
@@ -72,6 +79,7 @@ def up_command(
             speed=speed,
             log_level=log_level,
             seed=chosen,
+            seed_delay_ms=seed_delay_ms,
         )
         with display_on(stream) as display:
             display.say(f"bots' seed {chosen}")

@@ -33,13 +33,21 @@ class Program:
     is_late: bool = False
 
 
-def programs(folder: Folder, keys: HouseKeys, ports: Ports, *, log_level: str) -> list[Program]:
+def programs(
+    folder: Folder, keys: HouseKeys, ports: Ports, *, log_level: str, seed_delay_ms: int | None = None
+) -> list[Program]:
     """All processes of the house. Writes their secrets and Redis' configuration into the folder.
+
+    `seed_delay_ms` is the auditors' delay of deck and history; None leaves it at the services' own default.
 
     They stop so that nobody loses whom it still needs: tables first, then the history, cards and money, Redis last.
     """
     _write_redis_configuration(folder, keys, ports)
-    make = _Services(folder, ports, _shared_settings(folder, ports, log_level), _secrets(keys, ports))
+    shared = _shared_settings(folder, ports, log_level)
+    if seed_delay_ms is not None:
+        # One setting for both, so that cards and seed of a hand come open at the same time.
+        shared["FIVEDRAW_DECK_SEED_DELAY_MS"] = str(seed_delay_ms)
+    make = _Services(folder, ports, shared, _secrets(keys, ports))
     return [
         Program(REDIS, [*_TETHERED, redis_server(), str(_redis_configuration(folder))], 10, stop_seconds=30),
         make.service("wallet", ports.wallet, 20, _WALLET_SECRETS),

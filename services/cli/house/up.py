@@ -32,7 +32,10 @@ AUDITOR: Final = "house-auditor"
 
 @dataclass(frozen=True, slots=True)
 class UpOptions:
-    """What to start. `hands` and `seconds` of 0 mean without end; `seed` steers the bots, never the cards."""
+    """What to start. `hands` and `seconds` of 0 mean without end; `seed` steers the bots, never the cards.
+
+    `seed_delay_ms` counts from a hand's end until auditors may read it in full; None is the services' default.
+    """
 
     folder: Folder
     ports: Ports
@@ -44,6 +47,7 @@ class UpOptions:
     speed: str
     log_level: str
     seed: int
+    seed_delay_ms: int | None = None
 
 
 class House:
@@ -65,9 +69,11 @@ class House:
         folder.make()
         with folder.held():
             keys = HouseKeys.load_or_make(folder)
-            supervisor = Supervisor(
-                folder, programs(folder, keys, self._options.ports, log_level=self._options.log_level)
+            options = self._options
+            house = programs(
+                folder, keys, options.ports, log_level=options.log_level, seed_delay_ms=options.seed_delay_ms
             )
+            supervisor = Supervisor(folder, house)
             supervisor.end_leftover()
             taken = self._options.ports.taken()
             if taken:

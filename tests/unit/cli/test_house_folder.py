@@ -122,6 +122,15 @@ def test_the_settings_read_what_a_process_is_given(folder: Folder, monkeypatch: 
     assert f":{keys.redis_password}@127.0.0.1:7420/0" in settings.redis_url.get_secret_value()
 
 
+def test_deck_and_history_wait_for_the_same_time_before_an_auditor_sees_all(folder: Folder):
+    keys = HouseKeys.load_or_make(folder)
+    setting = "FIVEDRAW_DECK_SEED_DELAY_MS"
+    for asked in (None, 0, 5_000):
+        house = programs(folder, keys, Ports(7400), log_level="info", seed_delay_ms=asked)
+        told = {each.environment.get(setting) for each in house if each.name in ("deck", "history")}
+        assert told == {None if asked is None else str(asked)}, "without an order each keeps its day"
+
+
 def test_the_configuration_is_one_that_the_process_manager_reads(folder: Folder):
     awkward = Program("awkward", ["/a path/python", "-m", "x"], 7, {"FIVEDRAW_X": "50%,of it"})
     read = configparser.RawConfigParser()
