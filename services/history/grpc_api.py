@@ -35,7 +35,9 @@ class HistoryServicer(pb_grpc.HistoryServiceServicer):
 
     async def ExportHand(self, request: pb.ExportHandRequest, context: _Context) -> pb.ExportHandResponse:
         """Writes one hand as text."""
-        text = await self._reader.export_hand(current_identity(), request.name, request.format)
+        text = await self._reader.export_hand(
+            current_identity(), request.name, request.format, with_proof=request.with_proof
+        )
         return pb.ExportHandResponse(text=text)
 
     async def ExportHands(

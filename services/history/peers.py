@@ -64,10 +64,9 @@ class DeckProofs:
         self._stub = deck_service_pb2_grpc.DeckServiceStub(channel)
 
     async def read(
-        self, table: str, hand: int, seen: list[str], open_seed: bool
+        self, request: deck_service_pb2.GetFairnessProofRequest
     ) -> deck_service_pb2.GetFairnessProofResponse:
-        """The proof for these cards. Raises `Fault` as the deck service does, SERVICE_UNAVAILABLE if it is away."""
-        request = deck_service_pb2.GetFairnessProofRequest(table=table, hand=hand, seen=seen, open_seed=open_seed)
+        """The proof asked for. Raises `Fault` as the deck service does, SERVICE_UNAVAILABLE if it is away."""
         try:
             answer: deck_service_pb2.GetFairnessProofResponse = await self._stub.GetFairnessProof(
                 request, timeout=CALL_TIMEOUT_SECONDS

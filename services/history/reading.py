@@ -38,7 +38,7 @@ class ProofReader(Protocol):
     """The deck service's proofs of closed hands."""
 
     async def read(
-        self, table: str, hand: int, seen: list[str], open_seed: bool
+        self, request: deck_service_pb2.GetFairnessProofRequest
     ) -> deck_service_pb2.GetFairnessProofResponse:
         """The proof for the cards that a viewer saw. Raises `Fault` as the deck service does."""
         ...
@@ -63,20 +63,20 @@ class HandReader:
         self._proofs = proofs
 
     async def get_hand(self, caller: Identity, name: str, *, with_proof: bool = False) -> pb.Hand:
-        """One hand as the caller may see it. Raises `Fault` INVALID_REQUEST, HAND_NOT_FOUND."""
-        hand = await self._seen(caller, name, "GetHand")
-        if with_proof and not hand.incomplete:
-            await self._prove(hand, open_seed="auditor" in caller.roles)
-        return hand
+        """One hand as the caller may see it. Raises `Fault` INVALID_REQUEST, HAND_NOT_FOUND, SERVICE_UNAVAILABLE."""
+        return await self._seen(caller, name, "GetHand", with_proof)
 
-    async def export_hand(self, caller: Identity, name: str, form: int) -> str:
+    async def export_hand(self, caller: Identity, name: str, form: int, *, with_proof: bool = False) -> str:
         """One hand as text.
 
-        Raises `Fault` INVALID_REQUEST, HAND_NOT_FOUND, FORMAT_CANNOT_EXPRESS, PERMISSION_DENIED, SEED_NOT_DUE.
+        Raises `Fault` INVALID_REQUEST, HAND_NOT_FOUND, FORMAT_CANNOT_EXPRESS, PERMISSION_DENIED, SEED_NOT_DUE,
+        SERVICE_UNAVAILABLE.
         """
         writer = _writer(form, WRITERS)
         _check_format_right(caller, form)
-        return writer(await self._seen(caller, name, f"ExportHand {pb.HandFormat.Name(form)}"))  # type: ignore[arg-type]
+        _check_proof(form, with_proof)
+        purpose = f"ExportHand {pb.HandFormat.Name(form)}"  # type: ignore[arg-type]
+        return writer(await self._seen(caller, name, purpose, with_proof))
 
     async def list_hands(self, caller: Identity, request: pb.ListHandsRequest) -> pb.ListHandsResponse:
         """A page of hands, newest first. Raises `Fault` INVALID_REQUEST, PERMISSION_DENIED."""
@@ -95,6 +95,7 @@ class HandReader:
         filters = _filters(caller, request)
         writer = _writer(request.format, RANGE_WRITERS)
         _check_format_right(caller, request.format)
+        _check_proof(request.format, request.with_proof)
         if not 0 <= request.max_hands <= EXPORT_HANDS_MAX:
             raise Fault("INVALID_REQUEST", f"max_hands: not between 1 and {EXPORT_HANDS_MAX}", field="max_hands")
         async for piece in self._pieces(caller, request, filters, writer, request.max_hands or EXPORT_HANDS_MAX):
@@ -164,19 +165,23 @@ class HandReader:
             size = EXPORT_PAGE if left is None else min(EXPORT_PAGE, left)
             page = await self._database.read(queries.list_hands, filters, place, size, oldest_first=True)
             left = None if left is None else left - len(page.hands)
-            piece = await self._piece(caller, [hand.hand_id for hand in page.hands], writer, purpose)
+            numbers = [hand.hand_id for hand in page.hands]
+            piece = await self._piece(caller, numbers, writer, purpose, request.with_proof)
             if piece.hands or piece.left_out:
                 yield piece
             place = page.next
             if place is None:
                 return
 
-    async def _seen(self, caller: Identity, name: str, purpose: str) -> pb.Hand:
+    async def _seen(self, caller: Identity, name: str, purpose: str, with_proof: bool = False) -> pb.Hand:
         stored = await self._database.read(store.read_hand, parse_hand(name))
         if stored is None:
             raise Fault("HAND_NOT_FOUND", f"{name} is not in the history", hand=name)
         viewer = await self._viewer(caller, stored.key, stored.end_ms, purpose)
-        return view(stored.key, stored.hand_id, decode(stored.record), viewer, self._sealer)
+        hand = view(stored.key, stored.hand_id, decode(stored.record), viewer, self._sealer)
+        if with_proof:
+            await self._prove(hand, viewer)
+        return hand
 
     async def _viewer(self, caller: Identity, key: HandKey, end_ms: int, purpose: str) -> Viewer:
         if caller.is_service:
@@ -194,7 +199,12 @@ class HandReader:
         return Viewer(caller.player, audits=True)
 
     async def _piece(
-        self, caller: Identity, numbers: list[int], writer: Callable[[pb.Hand], str], purpose: str
+        self,
+        caller: Identity,
+        numbers: list[int],
+        writer: Callable[[pb.Hand], str],
+        purpose: str,
+        with_proof: bool,
     ) -> pb.ExportHandsResponse:
         records = await self._database.read(queries.read_records, numbers)
         piece = pb.ExportHandsResponse()
@@ -205,7 +215,10 @@ class HandReader:
                 continue
             try:
                 viewer = await self._viewer(caller, record.key, record.end_ms, purpose)
-                texts.append(writer(view(record.key, record.hand_id, decode(record.record), viewer, self._sealer)))
+                hand = view(record.key, record.hand_id, decode(record.record), viewer, self._sealer)
+                if with_proof:
+                    await self._prove(hand, viewer)
+                texts.append(writer(hand))
             except Fault as fault:
                 # One hand that cannot be told, or not yet, must not keep the others from being told.
                 if fault.reason not in ("FORMAT_CANNOT_EXPRESS", "SEED_NOT_DUE"):
@@ -217,13 +230,22 @@ class HandReader:
         piece.hands = len(texts)
         return piece
 
-    async def _prove(self, hand: pb.Hand, *, open_seed: bool) -> None:
+    async def _prove(self, hand: pb.Hand, viewer: Viewer) -> None:
+        """Adds the proof for exactly the cards that stand in the hand; a hand that has no deck stays without one.
+
+        The seed is asked for by whoever reads the whole hand by an auditor's right, and nobody else.
+        """
+        if hand.incomplete:
+            return
         if self._proofs is None:
             raise Fault("SERVICE_UNAVAILABLE", "this house has no deck service to ask for a proof")
-        seen: dict[str, None] = {}
+        request = deck_service_pb2.GetFairnessProofRequest(table=hand.table, hand=hand.hand, open_seed=viewer.audits)
         for seat in hand.seats:
-            seen.update(dict.fromkeys((*seat.dealt, *seat.drawn, *seat.final_cards)))
-        hand.proof.CopyFrom(await self._proofs.read(hand.table, hand.hand, list(seen), open_seed))
+            # By seat: a discard may be shuffled and dealt to somebody else, from a place that this viewer never saw.
+            cards = dict.fromkeys((*seat.dealt, *seat.drawn, *seat.final_cards))
+            if cards:
+                request.seen_hands.add(seat=seat.seat, cards=cards)
+        hand.proof.CopyFrom(await self._proofs.read(request))
 
 
 def _writer(form: int, writers: dict[int, Callable[[pb.Hand], str]]) -> Callable[[pb.Hand], str]:
@@ -236,6 +258,11 @@ def _writer(form: int, writers: dict[int, Callable[[pb.Hand], str]]) -> Callable
 def _check_format_right(caller: Identity, form: int) -> None:
     if form in WHOLE_HAND_FORMATS and "auditor" not in caller.roles:
         raise Fault("PERMISSION_DENIED", "this format holds every card and is an auditor's", field="format")
+
+
+def _check_proof(form: int, with_proof: bool) -> None:
+    if with_proof and form != pb.HAND_FORMAT_JSON:
+        raise Fault("INVALID_REQUEST", "with_proof: structured JSON alone has room for a proof", field="with_proof")
 
 
 def _whose(caller: Identity, asked: str) -> str:

@@ -231,9 +231,13 @@ class Client:
             request.page_token = page.next_page_token
 
     async def export_hand(
-        self, hand: str, form: history_service_pb2.HandFormat.ValueType = history_service_pb2.HAND_FORMAT_TEXT
+        self,
+        hand: str,
+        form: history_service_pb2.HandFormat.ValueType = history_service_pb2.HAND_FORMAT_TEXT,
+        *,
+        with_proof: bool = False,
     ) -> str:
-        """A finished hand as text."""
-        request = history_service_pb2.ExportHandRequest(name=hand, format=form)
+        """A finished hand as text; structured JSON may hold its fairness proof, which `fivedraw verify` checks."""
+        request = history_service_pb2.ExportHandRequest(name=hand, format=form, with_proof=with_proof)
         text: str = (await self.caller.call(self.history.ExportHand, request)).text
         return text

@@ -13,6 +13,9 @@ from services.runtime.database import Database
 from services.runtime.sealing import Sealer
 from tests.conftest import SEALING_KEY
 
+# A whole house is the same one that the table's tests play in.
+from tests.integration.table.conftest import house, migrated_folder, open_house, sqlite_urls, wires  # noqa: F401
+
 
 @pytest_asyncio.fixture
 async def open_decks(database: Callable[..., Awaitable[Database]]) -> AsyncIterator[Callable[..., Awaitable[Decks]]]:

@@ -53,7 +53,7 @@ async def exports() -> list[str]:
     """Each hand, one JSON object a line, as a player of it, the public and an auditor read it."""
     house = await played_house()
     house.decks._seed_delay_ms = 0
-    reader = HandReader(house.databases["history"], house.sealer, house.clock, audit_delay_ms=0)
+    reader = HandReader(house.databases["history"], house.sealer, house.clock, proofs=Proofs(house))
     auditor = Identity("person", "ada", frozenset({"auditor"}))
     public = Identity("person", "olga", frozenset({"operator"}))
     listed = await reader.list_hands(auditor, history_service_pb2.ListHandsRequest(page_size=200))
@@ -62,21 +62,19 @@ async def exports() -> list[str]:
         rulebook = each.rulebook.removeprefix("rulebooks/")
         player = Identity("person", f"{rulebook}-{each.hand_id % SEATS}", frozenset({"player"}))
         for reads in (player, public, auditor):
-            hand = await reader.get_hand(reads, each.name)
-            await prove(house, hand, open_seed=reads is auditor)
-            lines.append(structured.write_line(hand))
+            lines.append(structured.write_line(await reader.get_hand(reads, each.name, with_proof=True)))
     await house.stop()
     return lines
 
 
-async def prove(house: SimulatedHouse, hand: history_service_pb2.Hand, *, open_seed: bool) -> None:
-    """Adds the proof for exactly the cards that stand in the hand."""
-    request = pb.GetFairnessProofRequest(table=hand.table, hand=hand.hand, open_seed=open_seed)
-    for seat in hand.seats:
-        cards = dict.fromkeys((*seat.dealt, *seat.drawn, *seat.final_cards))
-        if cards:
-            request.seen_hands.add(seat=seat.seat, cards=cards)
-    hand.proof.CopyFrom(await DeckApi(house.decks).GetFairnessProof(request, None))
+class Proofs:
+    """The deck of a simulated house, as the history asks it."""
+
+    def __init__(self, house: SimulatedHouse) -> None:
+        self._deck = DeckApi(house.decks)
+
+    async def read(self, request: pb.GetFairnessProofRequest) -> pb.GetFairnessProofResponse:
+        return await self._deck.GetFairnessProof(request, None)
 
 
 def test_every_hand_of_a_whole_house_passes_both_verifiers(tmp_path: Path) -> None:

@@ -1,0 +1,118 @@
+"""Hands with reshuffled discards, played in a running house and exported over its API, are proved to every reader."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from fivedraw.history.v1 import history_service_pb2 as history
+from fivedraw.table.v1 import table_pb2
+from fivedraw.table.v1 import table_service_pb2 as pb
+
+from services.deck.verification import verify_text
+from services.runtime.errors import Fault
+from tests.integration.table.house import RunningHouse, next_id
+
+PLAYERS = ("ann", "bob", "cid", "dot", "eve", "fay")
+VERIFIER = Path(__file__).parents[3] / "clients" / "verifier" / "verify.js"
+
+
+async def seat_all(house: RunningHouse) -> None:
+    """Six seats at one table, before its first hand begins."""
+    await house.open_table("oak", "casadela", seats=6)
+    asked = {"table": "tables/oak", "request_id": next_id()}
+    await house.operator.PauseTable(pb.PauseTableRequest(**asked, reason="until all sit"))
+    await house.seat("oak", *PLAYERS, buy_in=50_000)
+    await house.operator.ResumeTable(pb.ResumeTableRequest(**asked | {"request_id": next_id()}))
+
+
+async def play_and_exchange_all(house: RunningHouse, table: str) -> None:
+    """All call and give up all their cards: thirty draws from a stub of twenty-two, so discards are shuffled."""
+    hand, turn = 0, 0
+    while True:
+        player, view = await house.turn(table, PLAYERS, turn)
+        if hand and view.hand != hand:
+            return
+        hand, turn = view.hand, view.turn.turn
+        if view.your_actions.discard:
+            await house.act(table, player, view, kind=table_pb2.ACTION_KIND_DISCARD, cards=view.your_cards)
+        else:
+            await house.act(table, player, view)
+
+
+async def exported(house: RunningHouse, who: str, role: str, hand: str, **options: Any) -> str:
+    request = history.ExportHandRequest(name=hand, format=history.HAND_FORMAT_JSON, with_proof=True, **options)
+    return (await house.history(who, role).ExportHand(request)).text
+
+
+def told_in_javascript(text: str) -> str:
+    """What the JavaScript verifier says of a file."""
+    return subprocess.run(["node", str(VERIFIER), "-"], input=text, capture_output=True, text=True, check=False).stdout
+
+
+async def test_reshuffled_hands_are_proved_to_each_seat_the_public_and_an_auditor(house: RunningHouse) -> None:
+    house.decks._seed_delay_ms = 0
+    await seat_all(house)
+    await play_and_exchange_all(house, "oak")
+    await house.write_history()
+
+    readers = [*((player, "player") for player in PLAYERS), ("olga", "operator"), ("ada", "auditor")]
+    hands = {}
+    for who, role in readers:
+        text = await exported(house, who, role, "tables/oak/hands/1")
+        hands[who] = hand = json.loads(text)
+        assert "deck_reshuffled" in [event["type"] for event in hand["events"]]
+        assert len(hand["proof"]["shuffles"]) > 1
+        own = [seat for seat in hand["seats"] if seat["dealt"]]
+        assert len(own) == {"player": 1, "operator": 0, "auditor": 6}[role]
+        assert verify_text(text).failed == []
+        assert told_in_javascript(text).splitlines()[-1].endswith(" 0 failed")
+        assert bool(hand["proof"]["seed"]) is (role == "auditor")
+        if role == "player":
+            # Every card that this player held is opened, those shown to all, and nothing else.
+            seen = {card for seat in hand["seats"] for card in (*seat["dealt"], *seat["drawn"], *seat["final_cards"])}
+            assert {place["card"] for place in hand["proof"]["places"]} == seen
+    assert_discards_are_opened_to_giver_and_taker(hands)
+
+
+def assert_discards_are_opened_to_giver_and_taker(hands: dict[str, dict]) -> None:
+    """A discard that somebody else drew is opened to each for its own deal."""
+    mine = {who: next(seat for seat in hands[who]["seats"] if seat["dealt"]) for who in PLAYERS}
+    twice = [
+        (giver, taker, card)
+        for giver in PLAYERS
+        for taker in PLAYERS
+        for card in mine[giver]["discarded"]
+        if giver != taker and card in mine[taker]["drawn"]
+    ]
+    # Eight of the thirty cards drawn were discards.
+    assert len(twice) == 8
+    for giver, taker, card in twice:
+        given, taken = ([p for p in hands[who]["proof"]["places"] if p["card"] == card] for who in (giver, taker))
+        assert given[0]["shuffle"] == 0
+        assert taken[-1]["shuffle"] == 1
+
+
+async def test_a_range_of_hands_comes_with_proofs_that_follow_each_other(house: RunningHouse) -> None:
+    await seat_all(house)
+    for _ in range(2):
+        await play_and_exchange_all(house, "oak")
+    await house.write_history()
+    request = history.ExportHandsRequest(format=history.HAND_FORMAT_JSON, with_proof=True)
+    text = "".join([piece.text async for piece in house.history("ann", "player").ExportHands(request)])
+    report = verify_text(text)
+    assert report.failed == []
+    assert "2 decks of tables/oak follow each other without a gap." in report.proved
+    assert told_in_javascript(text).splitlines()[-1].endswith(" 0 failed")
+
+
+async def test_formats_without_room_for_a_proof_refuse_it(house: RunningHouse) -> None:
+    request = history.ExportHandRequest(name="tables/oak/hands/1", format=history.HAND_FORMAT_TEXT, with_proof=True)
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await house.history("ann", "player").ExportHand(request)
+    fault = Fault.from_rpc(caught.value)
+    assert (fault.reason, fault.metadata["field"]) == ("INVALID_REQUEST", "with_proof")
