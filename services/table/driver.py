@@ -36,6 +36,7 @@ class Driver:
         self._line = line
         self._parts = parts
         self._task: asyncio.Task[None] | None = None
+        self._is_closed = False
         self._effect_since: tuple[int, int, float] = (0, 0, 0.0)
         self._log = telemetry.logger("table.driver")
 
@@ -47,11 +48,12 @@ class Driver:
     def kick(self) -> None:
         """Starts carrying out effects, if there are any and nobody here is at it."""
         state = self._line.state
-        if self._task is None and state is not None and state.effects:
+        if self._task is None and not self._is_closed and state is not None and state.effects:
             self._task = asyncio.create_task(self._drive(), name=f"effects of {self._line.table_id}")
 
     async def close(self) -> None:
-        """Ends it; what it was doing is carried out again by whoever comes next."""
+        """Ends it for good; what it was doing is carried out again by whoever comes next."""
+        self._is_closed = True
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
@@ -15,11 +14,11 @@ from services.table.driver import Driver
 from services.table.fanout import Fanout
 from services.table.line import Line
 from services.table.parts import Parts
+from services.table.presence import Presence
 from services.table.state import Answered, TableState
 from services.table.store import Outage
 
 ANSWER_POLL_SECONDS: Final = 0.5
-RECONNECT_SECONDS: Final = 2.0
 
 
 class Host:
@@ -30,8 +29,7 @@ class Host:
         self._parts = parts
         self._line = Line(table_id, parts)
         self._driver = Driver(self._line, parts)
-        self._present: Counter[str] = Counter()
-        self._presence_tasks: set[asyncio.Task[None]] = set()
+        self._presence = Presence(table_id, parts.clock, self._connection)
 
     @property
     def fanout(self) -> Fanout:
@@ -41,7 +39,8 @@ class Host:
     @property
     def is_idle(self) -> bool:
         """Whether nobody watches and nothing is under way here, so that the cache may be dropped."""
-        return self.fanout.is_empty and not self._line.is_busy and self._driver.is_idle
+        is_still = self._driver.is_idle and self._presence.is_idle
+        return self.fanout.is_empty and not self._line.is_busy and is_still
 
     async def view_state(self, fresh: bool = True) -> tuple[TableState, int]:
         """The table as it is stored now, and its clock's deadline or 0. `fresh=False` may be a moment old."""
@@ -146,38 +145,19 @@ class Host:
         self.kick()
 
     async def close(self) -> None:
-        """Ends the driver; what it was doing is carried out again by whoever comes next."""
-        tasks = list(self._presence_tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(self._driver.close(), *tasks, return_exceptions=True)
+        """Ends what is under way here, for good; what effects were left is carried out by whoever comes next."""
+        await asyncio.gather(self._driver.close(), self._presence.close())
 
     def arrived(self, player: str) -> None:
         """A stream of this player began here."""
-        self._present[player] += 1
-        self._note_presence(player)
+        self._presence.arrived(player)
 
     def departed(self, player: str) -> None:
         """A stream of this player ended here."""
-        self._present[player] -= 1
-        self._note_presence(player)
+        self._presence.departed(player)
 
-    def _note_presence(self, player: str) -> None:
-        task = asyncio.create_task(self._presence(player), name=f"presence at {self.table_id}")
-        self._presence_tasks.add(task)
-        task.add_done_callback(self._presence_tasks.discard)
-
-    async def _presence(self, player: str) -> None:
-        """Tells the table of a connection that is lost or back; one that comes back at once is not worth telling."""
-        if not self._present[player]:
-            await self._parts.clock.sleep(RECONNECT_SECONDS)
-        is_here = self._present[player] > 0
-        if not is_here:
-            self._present.pop(player, None)
-        try:
-            await self.run(lambda draft: seating.connection(draft, player, is_here))
-        except Fault as fault:
-            metrics.REFUSALS.labels(fault.reason).inc()
+    async def _connection(self, player: str, is_here: bool) -> bool:
+        return await self.run(lambda draft: seating.connection(draft, player, is_here))
 
 
 def revive(draft: Draft) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
+from itertools import islice
 from typing import Final
 
 from services.rules.rulebook import Rulebook, RulebookInvalid, list_rulebooks
@@ -59,9 +60,12 @@ class House:
         if host is None:
             await self.parts.registry.get_table(table_id)
             host = self._hosts.setdefault(table_id, Host(table_id, self.parts))
-            self._evict()
+            self._hosts.move_to_end(table_id)
+            for evicted in self._take_idle():
+                await evicted.close()
             metrics.TABLES.set(len(self._hosts))
-        self._hosts.move_to_end(table_id)
+        else:
+            self._hosts.move_to_end(table_id)
         return host
 
     async def open_table(self, new: NewTable) -> TableState:
@@ -106,10 +110,11 @@ class House:
                 return reached, unreached
             after = page[-1].table_id
 
-    def _evict(self) -> None:
-        for table_id in list(self._hosts)[: max(0, len(self._hosts) - HOSTS_MAX)]:
-            if self._hosts[table_id].is_idle:
-                del self._hosts[table_id]
+    def _take_idle(self) -> list[Host]:
+        """Takes out of the cache what it holds too many of, the longest unused first; what is in use stays."""
+        oldest = list(islice(self._hosts, max(0, len(self._hosts) - HOSTS_MAX)))
+        idle = [each for each in oldest if self._hosts[each].is_idle and each not in self._listeners]
+        return [self._hosts.pop(each) for each in idle]
 
     def listen(self, host: Host) -> None:
         """Takes in what other processes publish of a table, as long as somebody watches it here."""

@@ -175,7 +175,7 @@ class Tester:
 
 
 def on_virtual_time(test: Callable[[Tester], Awaitable[None]]) -> Callable[[], None]:
-    """Turns an async test of a `Tester` into a plain one, and audits the ledger after it."""
+    """Turns an async test of a `Tester` into a plain one; audits the ledger after it, and what the house leaves."""
 
     def run() -> None:
         async def main() -> None:
@@ -187,6 +187,7 @@ def on_virtual_time(test: Callable[[Tester], Awaitable[None]]) -> Callable[[], N
                 await player.hang_up()
             assert await house.check() == []
             await house.stop()
+            assert asyncio.all_tasks() == {asyncio.current_task()}, "left behind by the house"
 
         run_virtual(main())
 

@@ -81,6 +81,7 @@ async def verdict(house: SimulatedHouse) -> dict[str, int]:
         hands[record.rulebook] = hands.get(record.rulebook, 0) + record.last_hand
         await seats_match_the_ledger(house, record.table_id)
     await house.stop()
+    assert asyncio.all_tasks() == {asyncio.current_task()}, "left behind by the house"
     return hands
 
 
