@@ -11,7 +11,15 @@ from celery.signals import setup_logging
 from services.history.settings import HistorySettings
 from services.history.worker import keep_logging
 from services.runtime import telemetry
-from services.runtime.tasks import AUDIT_ROWS, DELETE_OLD_HANDS, EXPORT_DAY, QUEUE_OF_TASK, RESEND_UNWRITTEN, make_app
+from services.runtime.tasks import (
+    AUDIT_ROWS,
+    DELETE_OLD_HANDS,
+    EXPORT_DAY,
+    QUEUE_OF_TASK,
+    RECONCILE_HANDS,
+    RESEND_UNWRITTEN,
+    make_app,
+)
 
 UPKEEP_EVERY_SECONDS: Final = 3600
 LOOK_EVERY_SECONDS: Final = 5
@@ -19,7 +27,10 @@ LOOK_EVERY_SECONDS: Final = 5
 
 def schedule(settings: HistorySettings) -> dict[str, dict[str, Any]]:
     """What is sent how often. Each task is worth nothing once the next one is sent, so it then expires."""
-    every = {RESEND_UNWRITTEN: settings.history_resend_every_seconds}
+    every = {
+        RESEND_UNWRITTEN: settings.history_resend_every_seconds,
+        RECONCILE_HANDS: settings.history_reconcile_every_seconds,
+    }
     # What no worker would take must not pile up in the broker, so these are sent only where they are asked for.
     if settings.history_retention_days:
         every[DELETE_OLD_HANDS] = UPKEEP_EVERY_SECONDS

@@ -15,14 +15,12 @@ from typing import Any, Final, TypeVar
 import grpc
 from celery import Celery
 
-from services.history.record import RecordBrokenError
+from services.history.reconciling import Reconciler
 from services.history.settings import HistorySettings
 from services.history.upkeep import Upkeep
-from services.history.writing import UNWRITTEN_PAGE_MAX, FinishedHand, HandNotFoundError, HandWriter
+from services.history.writing import EXPECTED, UNWRITTEN_PAGE_MAX, FinishedHand, HandWriter, reason_of
 from services.runtime import telemetry
 from services.runtime.clock import Clock
-from services.runtime.database import DatabaseBusyError
-from services.runtime.errors import Fault
 from services.runtime.tasks import (
     AUDIT_ROWS,
     AUDITS_QUEUE,
@@ -30,6 +28,7 @@ from services.runtime.tasks import (
     EXPORT_DAY,
     EXPORTS_QUEUE,
     HANDS_OF_A_TASK_MAX,
+    RECONCILE_HANDS,
     RESEND_UNWRITTEN,
     TASK_LIMIT_SECONDS,
     WRITE_HAND,
@@ -47,7 +46,6 @@ STOP_SECONDS: Final = 10.0
 QUEUE_BUSY_LENGTH: Final = 2_000
 
 FAILED: Final = "failed"
-EXPECTED: Final = (grpc.aio.AioRpcError, Fault, HandNotFoundError, RecordBrokenError, DatabaseBusyError)
 
 _WRITTEN: Final = telemetry.counter(
     "fivedraw_history_hands_total", "Hands by what became of their write.", ("outcome",)
@@ -111,7 +109,7 @@ class Pipeline:
             with _SECONDS.time():
                 written = await self._writer.write_hand(hand)
         except EXPECTED as error:
-            reason = error.reason if isinstance(error, Fault) else type(error).__name__
+            reason = reason_of(error)
             _FAILED.labels(reason).inc()
             self._log.warning("hand not written", hand=f"{hand.table}/hands/{hand.hand}", error=reason)
             return FAILED
@@ -155,7 +153,7 @@ class Pipeline:
         return len(due)
 
 
-def add_tasks(app: Celery, pipeline: Pipeline, upkeep: Upkeep, loop: LoopThread) -> None:
+def add_tasks(app: Celery, pipeline: Pipeline, reconciler: Reconciler, upkeep: Upkeep, loop: LoopThread) -> None:
     """Registers the tasks with the application of a worker."""
 
     def write_hand(task: Any, table: str, epoch: int, hand: int) -> str:
@@ -171,6 +169,9 @@ def add_tasks(app: Celery, pipeline: Pipeline, upkeep: Upkeep, loop: LoopThread)
     def resend_unwritten() -> int:
         return loop.run(pipeline.resend_unwritten, TASK_LIMIT_SECONDS[WRITE_QUEUE])
 
+    def reconcile_hands() -> int:
+        return loop.run(reconciler.round, TASK_LIMIT_SECONDS[WRITE_QUEUE])
+
     def delete_old_hands() -> int:
         return loop.run(upkeep.delete_old_hands, TASK_LIMIT_SECONDS[EXPORTS_QUEUE])
 
@@ -183,6 +184,7 @@ def add_tasks(app: Celery, pipeline: Pipeline, upkeep: Upkeep, loop: LoopThread)
     app.task(name=WRITE_HAND, bind=True)(write_hand)
     app.task(name=WRITE_HANDS, bind=True)(write_hands)
     app.task(name=RESEND_UNWRITTEN)(resend_unwritten)
+    app.task(name=RECONCILE_HANDS)(reconcile_hands)
     app.task(name=DELETE_OLD_HANDS)(delete_old_hands)
     app.task(name=EXPORT_DAY)(export_day)
     app.task(name=AUDIT_ROWS)(audit_rows)

@@ -73,3 +73,11 @@ AUDIT_READS: Final = sa.Table(
     sa.Column("purpose", sa.String(64), nullable=False),
     sa.Column("read_ms", sa.BigInteger, nullable=False),
 )
+
+# Up to which number every hand of a table has a row, or is past its retention.
+RECONCILED_TABLES: Final = sa.Table(
+    "reconciled_tables",
+    METADATA,
+    sa.Column("table_id", sa.String(64), primary_key=True),
+    sa.Column("hand", sa.BigInteger, nullable=False),
+)

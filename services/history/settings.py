@@ -21,6 +21,10 @@ class HistorySettings(ServiceSettings):
     # Hands that wait for longer than this are sent again, and how often that is looked at.
     history_resend_after_seconds: int = Field(default=15, ge=1)
     history_resend_every_seconds: int = Field(default=10, ge=1)
+    # Hands that are over for the ledger and have no row after this time are written from what it knows of them, and
+    # how often that is looked at.
+    history_reconcile_after_seconds: int = Field(default=120, ge=1)
+    history_reconcile_every_seconds: int = Field(default=60, ge=1)
     # Hands are kept this long; 0 keeps them for ever.
     history_retention_days: int = Field(default=0, ge=0)
     # A file of each day's hands, as everybody may see them (needs a worker of the exports queue), and where.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
@@ -12,7 +12,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from services.history.names import HAND_ID_ATTEMPTS_MAX, HandKey, hand_id
 from services.history.record import decode
-from services.history.schema import AUDIT_READS, HAND_PLAYERS, HAND_RECORDS, HANDS
+from services.history.schema import AUDIT_READS, HAND_PLAYERS, HAND_RECORDS, HANDS, RECONCILED_TABLES
 from services.history.summary import Summary, summarise
 
 DELETE_BATCH_MAX: Final = 500
@@ -88,10 +88,9 @@ def insert_hand(conn: Connection, summary: Summary, record: bytes, written_ms: i
     raise HandIdsExhaustedError(f"{summary.key.name}: no free number in {HAND_ID_ATTEMPTS_MAX} attempts")
 
 
-def hand_is_whole(conn: Connection, key: HandKey) -> bool:
-    """Whether the hand is stored with all its events."""
-    row = conn.execute(_IS_THERE, {"of_table": key.table_id, "of_hand": key.hand}).one_or_none()
-    return row is not None and not row.incomplete
+def hand_is_written(conn: Connection, key: HandKey) -> bool:
+    """Whether the hand has a row, be it an incomplete one."""
+    return conn.execute(_IS_THERE, {"of_table": key.table_id, "of_hand": key.hand}).one_or_none() is not None
 
 
 def read_hand(conn: Connection, which: HandKey | int) -> StoredHand | None:
@@ -105,10 +104,25 @@ def read_hand(conn: Connection, which: HandKey | int) -> StoredHand | None:
     return StoredHand(HandKey(row.table_id, row.hand), row.hand_id, row.end_ms, bytes(row.record))
 
 
-def hands_written(conn: Connection, table_id: str, numbers: list[int]) -> set[int]:
-    """Which of these hands of a table have a row."""
-    query = sa.select(HANDS.c.hand).where(HANDS.c.table_id == table_id, HANDS.c.hand.in_(numbers))
+def numbers_written(conn: Connection, table_id: str, after: int, last: int) -> set[int]:
+    """Which hands of a table have a row, of those after one number and up to another."""
+    query = sa.select(HANDS.c.hand).where(HANDS.c.table_id == table_id, HANDS.c.hand > after, HANDS.c.hand <= last)
     return {row.hand for row in conn.execute(query)}
+
+
+def reconciled(conn: Connection, table_ids: Sequence[str]) -> dict[str, int]:
+    """The number up to which all hands of these tables are settled; a table without one is left out."""
+    query = sa.select(RECONCILED_TABLES).where(RECONCILED_TABLES.c.table_id.in_(table_ids))
+    return {row.table_id: row.hand for row in conn.execute(query)}
+
+
+def mark_reconciled(conn: Connection, marks: Mapping[str, int]) -> None:
+    """Notes up to which number all hands of these tables are settled. A lower one than before costs a second look."""
+    if not marks:
+        return
+    # In one order, so that two workers cannot wait for each other.
+    rows = [{"table_id": table_id, "hand": marks[table_id]} for table_id in sorted(marks)]
+    conn.execute(_MARKS[conn.dialect.name], rows)
 
 
 def count_hands(conn: Connection) -> int:
@@ -165,6 +179,17 @@ _DELETE_PLAYER: Final = HAND_PLAYERS.delete().where(
 _INSERTS: Final = {
     "sqlite": sqlite.insert(HANDS).on_conflict_do_nothing().returning(HANDS.c.hand_id, HANDS.c.seq),
     "postgresql": postgresql.insert(HANDS).on_conflict_do_nothing().returning(HANDS.c.hand_id, HANDS.c.seq),
+}
+
+_SQLITE_MARK: Final = sqlite.insert(RECONCILED_TABLES)
+_POSTGRESQL_MARK: Final = postgresql.insert(RECONCILED_TABLES)
+_MARKS: Final = {
+    "sqlite": _SQLITE_MARK.on_conflict_do_update(
+        index_elements=["table_id"], set_={"hand": _SQLITE_MARK.excluded.hand}
+    ),
+    "postgresql": _POSTGRESQL_MARK.on_conflict_do_update(
+        index_elements=["table_id"], set_={"hand": _POSTGRESQL_MARK.excluded.hand}
+    ),
 }
 
 

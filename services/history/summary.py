@@ -176,6 +176,9 @@ def _from_ledger(key: HandKey, record: record_pb2.HandRecord) -> Summary:
     if ledger.hand != key.hand:
         raise RecordBrokenError(f"the ledger's hand is {ledger.hand}, not {key.hand}")
     paid = sum(seat.paid_minor for seat in ledger.seats)
+    won = sum(seat.won_minor for seat in ledger.seats)
+    if not ledger.void and paid + ledger.carry_in_minor != won + ledger.rake_minor + ledger.carry_out_minor:
+        raise RecordBrokenError(f"{key.name}: by the ledger {paid} was paid and {won} won")
     outcome = table_pb2.HAND_OUTCOME_VOID if ledger.void else table_pb2.HAND_OUTCOME_UNSPECIFIED
     return Summary(
         key=key,

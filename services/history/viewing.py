@@ -222,6 +222,7 @@ def _facts(
                 hand.outcome = table_pb2.HAND_OUTCOME_VOID
                 hand.rake_minor = 0
                 hand.carry_out_minor = event.hand_voided.carry_minor
+                hand.void_reason = event.hand_voided.reason
                 stacks = event.hand_voided.stacks_minor
     if hand.outcome == table_pb2.HAND_OUTCOME_VOID:
         del hand.pots[:]
@@ -257,6 +258,7 @@ def _from_ledger(key: HandKey, hand_id: int, record: record_pb2.HandRecord) -> h
         carry_in_minor=ledger.carry_in_minor,
         carry_out_minor=ledger.carry_out_minor,
         incomplete=True,
+        void_reason=ledger.reason,
         hand_id=hand_id,
         table_display_name=record.table.display_name,
         record_version=record.version,

@@ -14,9 +14,11 @@ import prometheus_client
 from celery import Celery
 from celery.signals import setup_logging
 
+from services.history.ledger import LedgerHands, TableRows
 from services.history.peers import TableLog
 from services.history.pipeline import LoopThread, Pipeline, add_tasks
 from services.history.reading import HandReader
+from services.history.reconciling import Reconciler
 from services.history.settings import HistorySettings
 from services.history.upkeep import Upkeep
 from services.history.viewing import NoKeys
@@ -59,15 +61,19 @@ def work(app: Celery, settings: HistorySettings, kind: str) -> int:
     clock = SystemClock()
     log = telemetry.logger("history.worker")
 
-    async def open_channel() -> Any:
+    async def open_channels() -> list[Any]:
         await database.migrate("history")
-        return connect(settings.table_address, settings, as_service="history")
+        peers = (settings.table_address, settings.wallet_address)
+        return [connect(address, settings, as_service="history") for address in peers]
 
-    channel = loop.run(open_channel, START_SECONDS)
-    pipeline = Pipeline(app, HandWriter(database, TableLog(channel), clock), clock, settings)
+    table, wallet = loop.run(open_channels, START_SECONDS)
+    ledger = LedgerHands(wallet)
+    writer = HandWriter(database, TableLog(table), clock, ledger)
+    pipeline = Pipeline(app, writer, clock, settings)
+    reconciler = Reconciler(database, TableRows(table), ledger, writer, clock=clock, settings=settings)
     # A worker carries sealed parts and never opens one, so it is given no key.
     reader = HandReader(database, NoKeys(), clock)
-    add_tasks(app, pipeline, Upkeep(database, reader, clock, settings), loop)
+    add_tasks(app, pipeline, reconciler, Upkeep(database, reader, clock, settings), loop)
     stop_metrics = _serve_metrics(settings)
     _UP.labels(kind).set(1)
     log.info("working", queue=QUEUE_OF[kind])
@@ -86,7 +92,8 @@ def work(app: Celery, settings: HistorySettings, kind: str) -> int:
         worker.start()
     finally:
         _UP.labels(kind).set(0)
-        loop.run(channel.close, START_SECONDS)
+        for channel in (table, wallet):
+            loop.run(channel.close, START_SECONDS)
         loop.run(database.close, START_SECONDS)
         loop.stop()
         stop_metrics()

@@ -10,18 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
+import grpc
 from fivedraw.history.v1 import record_pb2
 from fivedraw.table.v1 import table_pb2, table_service_pb2
 
 from services.history import store
 from services.history.names import HandKey, parse_table
-from services.history.record import LogCutError, encode, record_of, record_of_ledger
+from services.history.record import LogCutError, RecordBrokenError, encode, record_of, record_of_ledger
 from services.history.store import NewHand, Written
 from services.history.summary import Summary, summarise
 from services.history.together import Together
 from services.runtime import telemetry
 from services.runtime.clock import Clock
-from services.runtime.database import Database
+from services.runtime.database import Database, DatabaseBusyError
+from services.runtime.errors import Fault
 
 UNWRITTEN_PAGE_MAX: Final = 1000
 # From well within the promise of ten seconds to far beyond it.
@@ -48,14 +50,6 @@ class HandLog:
     events: Sequence[table_service_pb2.LoggedEvent]
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerRecord:
-    """What the ledger knows of a hand whose log is lost."""
-
-    table: table_pb2.Table
-    hand: record_pb2.LedgerHand
-
-
 class HandLogReader(Protocol):
     """The table service's log of finished hands."""
 
@@ -75,13 +69,22 @@ class HandLogReader(Protocol):
 class LedgerReader(Protocol):
     """The ledger's view of hands, for those whose log is lost."""
 
-    async def read(self, hand: FinishedHand) -> LedgerRecord | None:
-        """What the ledger knows of a closed hand; None if it knows no such hand, or it is still open."""
+    async def read(self, key: HandKey) -> record_pb2.LedgerHand | None:
+        """What the ledger knows of a hand; None if it never saw it. Its close time is not set while it is open."""
         ...
 
 
 class HandNotFoundError(LookupError):
     """Neither the table's log nor the ledger knows the hand. Nothing was written."""
+
+
+# What can keep one hand from being written, and must not keep others from it.
+EXPECTED: Final = (grpc.aio.AioRpcError, Fault, HandNotFoundError, RecordBrokenError, DatabaseBusyError)
+
+
+def reason_of(error: Exception) -> str:
+    """A word for what kept a hand from being written, for logs and counters."""
+    return error.reason if isinstance(error, Fault) else type(error).__name__
 
 
 class HandWriter:
@@ -96,14 +99,15 @@ class HandWriter:
         self._clock = clock
         self._ledger = ledger
 
-    async def write_hand(self, hand: FinishedHand) -> Written:
+    async def write_hand(self, hand: FinishedHand, made_up: record_pb2.HandRecord | None = None) -> Written:
         """Writes one finished hand and confirms it; again: no change, and a confirmation again.
 
+        From its log, or from the ledger where the log is cut. `made_up` is what to write where there is no log at all.
         Raises `HandNotFoundError`, `RecordBrokenError` (the log is no finished hand; it stays unconfirmed, to be looked
         at), `runtime.database.DatabaseBusyError`, `store.HandIdsExhaustedError`, and what the readers raise.
         """
         key = HandKey(parse_table(hand.table), hand.hand)
-        judged = await self._judged(key, hand)
+        judged = await self._judged(key, hand, made_up)
         if judged is None:
             await self._log.confirm(hand)
             return Written.UNCHANGED
@@ -117,7 +121,9 @@ class HandWriter:
         """Finished hands that are due for longer than this, oldest first."""
         return await self._log.list_unwritten(older_than_seconds, min(limit, UNWRITTEN_PAGE_MAX))
 
-    async def _judged(self, key: HandKey, hand: FinishedHand) -> tuple[record_pb2.HandRecord, Summary] | None:
+    async def _judged(
+        self, key: HandKey, hand: FinishedHand, made_up: record_pb2.HandRecord | None
+    ) -> tuple[record_pb2.HandRecord, Summary] | None:
         """The hand's record from its log, or from the ledger where the log is lost or cut.
 
         None for a hand that has no log since it is written already: a doubled task, or a confirmation that was lost.
@@ -130,10 +136,13 @@ class HandWriter:
             except LogCutError:
                 if self._ledger is None:
                     raise
-        if log is None and await self._database.read(store.hand_is_whole, key):
+        if log is None and await self._database.read(store.hand_is_written, key):
             return None
-        known = await self._ledger.read(hand) if self._ledger is not None else None
-        if known is None:
-            raise HandNotFoundError(f"{key.name}: no log, and the ledger knows no such closed hand")
-        record = record_of_ledger(known.table, known.hand)
+        record = made_up if made_up is not None else await self._from_ledger(key, log)
         return record, summarise(key, record)
+
+    async def _from_ledger(self, key: HandKey, log: HandLog | None) -> record_pb2.HandRecord:
+        known = await self._ledger.read(key) if self._ledger is not None and log is not None else None
+        if known is None or log is None or not known.HasField("close_time"):
+            raise HandNotFoundError(f"{key.name}: no log, and the ledger knows no such closed hand")
+        return record_of_ledger(log.table, known)

@@ -30,7 +30,7 @@ _BY_SERVICE: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "ListRulebooks": (PERSON,),
         "CreateTable": (OPERATOR,),
         "GetTable": (PERSON,),
-        "ListTables": (PERSON,),
+        "ListTables": (PERSON, HISTORY),
         "SitDown": (PLAYER,),
         "TopUp": (PLAYER,),
         "UpdateSeat": (PLAYER,),

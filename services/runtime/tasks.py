@@ -20,6 +20,7 @@ from services.runtime import telemetry
 WRITE_HAND: Final = "history.write_hand"
 WRITE_HANDS: Final = "history.write_hands"
 RESEND_UNWRITTEN: Final = "history.resend_unwritten"
+RECONCILE_HANDS: Final = "history.reconcile_hands"
 DELETE_OLD_HANDS: Final = "history.delete_old_hands"
 EXPORT_DAY: Final = "history.export_day"
 AUDIT_ROWS: Final = "history.audit_rows"
@@ -33,6 +34,7 @@ QUEUE_OF_TASK: Final = {
     WRITE_HAND: WRITE_QUEUE,
     WRITE_HANDS: WRITE_QUEUE,
     RESEND_UNWRITTEN: WRITE_QUEUE,
+    RECONCILE_HANDS: WRITE_QUEUE,
     DELETE_OLD_HANDS: EXPORTS_QUEUE,
     EXPORT_DAY: EXPORTS_QUEUE,
     AUDIT_ROWS: AUDITS_QUEUE,

@@ -45,7 +45,9 @@ class Figures:
     outcomes: dict[str, int] = field(default_factory=dict)
     bot_actions: dict[str, int] = field(default_factory=dict)
     refusals: dict[str, int] = field(default_factory=dict)
-    # Hands that are void because Redis lost its last writes: their events may be lost too, and then have no history.
+    # Hands that are void because the tables' store lost its last writes; each has its history all the same.
+    undone_hands: int = 0
+    # Hands without any history, once all have had their time.
     lost_hands: int = 0
     faults: list[str] = field(default_factory=list)
 
@@ -79,7 +81,7 @@ def take_crew(figures: Figures, crew: Crew) -> None:
     figures.outcomes = crew.outcomes()
     figures.bot_actions = crew.own_actions()
     figures.refusals = crew.refusals()
-    figures.lost_hands = sum(hand.lost for record in crew.records for hand in record.hands.values())
+    figures.undone_hands = sum(hand.lost for record in crew.records for hand in record.hands.values())
 
 
 async def verify(figures: Figures, auditor: Client, crew: Crew) -> None:
@@ -96,24 +98,34 @@ async def verify(figures: Figures, auditor: Client, crew: Crew) -> None:
     if not audit.clean:
         figures.faults.extend(f"ledger: {fault}" for fault in audit.faults)
     rows = await asyncio.gather(*(_await_histories(auditor, record) for record in crew.records))
-    figures.histories = sum(len(numbers) for numbers, _ in rows)
-    for _, faults in rows:
-        figures.faults.extend(faults)
+    for record, numbers in zip(crew.records, rows, strict=True):
+        due = due_numbers(record)
+        figures.histories += len(numbers)
+        figures.lost_hands += len(set(due) - set(numbers))
+        figures.faults.extend(history_faults(record.table, due, numbers))
     for broken in (crew.gaps(), crew.leaks(), crew.faults()):
         figures.faults.extend(broken)
     del figures.faults[FAULTS_TOLD:]
 
 
-async def _await_histories(auditor: Client, record: TableRecord) -> tuple[list[int], list[str]]:
-    """The hand numbers with a row, and what is wrong with them once they have had their time."""
+async def _await_histories(auditor: Client, record: TableRecord) -> list[int]:
+    """The hand numbers with a row, once all that are due have one, or have had their time."""
     limit = asyncio.get_running_loop().time() + HISTORY_SECONDS
+    due = due_numbers(record)
     while True:
         numbers = [_number_of(row.name) async for row in auditor.list_hands(table=record.table, limit=2 * HANDS_KEPT)]
-        due = [hand.hand for hand in record.finished_hands() if not hand.lost]
-        faults = history_faults(record.table, due, numbers)
-        if not faults or asyncio.get_running_loop().time() > limit:
-            return numbers, faults
+        if not set(due) - set(numbers) or asyncio.get_running_loop().time() > limit:
+            return numbers
         await asyncio.sleep(POLL_SECONDS)
+
+
+def due_numbers(record: TableRecord) -> range:
+    """The numbers that must have a history: from the first hand that the bots saw to the last that they saw end.
+
+    None in between is left out, since the house promises a row also for a hand whose events were lost.
+    """
+    finished = [hand.hand for hand in record.finished_hands()]
+    return range(min(record.hands), max(finished) + 1) if finished else range(0)
 
 
 def history_faults(table: str, finished: Iterable[int], rows: Iterable[int]) -> list[str]:

@@ -45,6 +45,8 @@ def _head(hand: history_service_pb2.Hand) -> Iterator[str]:
 
 def _foot(hand: history_service_pb2.Hand) -> Iterator[str]:
     currency = hand.currency
+    if hand.incomplete and hand.void_reason:
+        yield f"The hand is void: {one_line(hand.void_reason)}; every chip goes back"
     total = sum(pot.amount_minor for pot in hand.pots)
     yield (
         f"Ended: {OUTCOMES[hand.outcome]}; pots {amount(total, currency)}, rake {amount(hand.rake_minor, currency)}, "

@@ -120,21 +120,21 @@ async def test_numbers_that_are_all_taken_write_nothing(database, monkeypatch) -
 async def test_a_whole_hand_takes_the_place_of_an_incomplete_one_and_keeps_its_number(database) -> None:
     opened = await database("history")
     played = play(random.Random(2), hand=5)
-    ledger = record_pb2.LedgerHand(hand=5, epoch=1, seats=[record_pb2.LedgerSeat(player="players/p1", paid_minor=10)])
+    seats = [record_pb2.LedgerSeat(player="players/p1", paid_minor=10, won_minor=10)]
+    ledger = record_pb2.LedgerHand(hand=5, epoch=1, seats=seats)
     ledger.open_time.FromMilliseconds(1000)
     ledger.close_time.FromMilliseconds(2000)
     incomplete = record_of_ledger(played.table, ledger)
     summary = summarise(played.key, incomplete)
     assert summary.incomplete
     assert await opened.write(store.insert_hand, summary, encode(incomplete), 1) is Written.NEW
-    assert not await opened.read(store.hand_is_whole, played.key)
+    assert await opened.read(store.hand_is_written, played.key)
     before = await opened.read(store.read_hand, played.key)
     whole = summarise(played.key, played.record)
     assert await opened.write(store.insert_hand, whole, encode(played.record), 2) is Written.COMPLETED
     assert await opened.write(store.insert_hand, summary, encode(incomplete), 3) is Written.UNCHANGED
     after = await opened.read(store.read_hand, played.key)
     assert after.hand_id == before.hand_id
-    assert await opened.read(store.hand_is_whole, played.key)
     players = await opened.read(lambda conn: conn.execute(sa.select(HAND_PLAYERS.c.player)).scalars().all())
     assert sorted(players) == sorted(player.player for player in whole.players)
 
@@ -145,7 +145,7 @@ async def test_retention_deletes_oldest_first_and_leaves_nothing_behind(database
         played = play(random.Random(number), hand=number, start_ms=number * 1_000_000)
         await opened.write(store.insert_hand, summarise(played.key, played.record), encode(played.record), 1)
     assert await opened.write(store.delete_before, 4_000_000, 2) == 2
-    assert await opened.read(store.hands_written, "red", list(range(1, 8))) == {3, 4, 5, 6, 7}
+    assert await opened.read(store.numbers_written, "red", 0, 7) == {3, 4, 5, 6, 7}
     assert await opened.write(store.delete_before, 4_000_000) == 1
 
     def left(conn: sa.Connection) -> tuple[int, int, set[int]]:
