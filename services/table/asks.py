@@ -56,6 +56,13 @@ class Preselect(Ask, frozen=True):
     choice: Preselected
 
 
+class SetSeed(Ask, frozen=True):
+    """Give entropy of one's own for the deck of this commitment."""
+
+    commitment: bytes
+    seed: bytes
+
+
 class Say(Ask, frozen=True):
     """Say something to the table."""
 
@@ -105,6 +112,7 @@ AnyAsk = (
     | JoinWaiting
     | LeaveWaiting
     | Preselect
+    | SetSeed
     | Say
     | TakeAction
     | Pause

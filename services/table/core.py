@@ -10,7 +10,7 @@ from services.rules.commands import Act, AnyCommand, Discard, Show
 from services.rules.hand import awaits
 from services.rules.refusals import CommandInvalid, Refusal
 from services.runtime.errors import Fault, from_status
-from services.table import asks, chat, outcome, play, preselection, seating, waiting, words
+from services.table import asks, chat, entropy, outcome, play, preselection, seating, waiting, words
 from services.table.draft import Draft
 from services.table.state import Hand, Request, TableState
 
@@ -39,6 +39,8 @@ def ask(draft: Draft, asked: asks.AnyAsk) -> bool:
             waiting.leave(draft, asked)
         case asks.Preselect():
             preselection.preselect(draft, asked, seating.own_seat(draft.state, asked.request.caller))
+        case asks.SetSeed():
+            entropy.set_seed(draft, asked, seating.own_seat(draft.state, asked.request.caller))
         case asks.Say():
             chat.say(draft, asked, seating.own_seat(draft.state, asked.request.caller))
         case asks.Pause():

@@ -125,9 +125,14 @@ class Effects:
 
     async def _shuffle_deck(self, state: TableState, effect: effects.ShuffleDeck) -> Change:
         shuffled = await self._decks.cut_deck(
-            deck.CutDeckRequest(key=_key(state, effect), step_id=_step_id(state, effect, "cut"), cut=effect.cut)
+            deck.CutDeckRequest(
+                key=_key(state, effect),
+                step_id=_step_id(state, effect, "cut"),
+                cut=effect.cut,
+                player_seeds=[deck.PlayerSeed(seat=each.seat, seed=each.seed) for each in effect.seeds],
+            )
         )
-        return lambda draft: opening.deck_shuffled(draft, shuffled.root, effect.cut_by)
+        return lambda draft: opening.deck_shuffled(draft, shuffled.root, effect)
 
     async def _deal_hand(self, state: TableState, effect: effects.DealHand) -> Change:
         await self._ledger.post_forced(
@@ -234,11 +239,11 @@ class Effects:
                 reason=f"{effect.by}: {effect.reason}"[:500],
             )
         )
-        await self._close_deck(state, effect, void=True)
+        closed = await self._close_deck(state, effect, void=True)
         stacks = _stacks(undone.stacks)
 
         def change(draft: Draft) -> None:
-            outcome.hand_undone(draft, stacks, undone.carry_minor, effect.reason, effect.by)
+            outcome.hand_undone(draft, effect, stacks, undone.carry_minor, closed.next_commitment)
             if effect.request is not None:
                 seats = draft.change_hand().seats
                 told = {number: draft.state.seats[number].stack for number in seats if number in draft.state.seats}

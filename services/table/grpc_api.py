@@ -160,6 +160,11 @@ class TableApi(rpc.TableServiceServicer):
         answer = await self._asked(requests.table_id(request.table), asks.Preselect(asked, request.hand, choice))
         return pb.PreselectActionResponse.FromString(answer)
 
+    async def SetPlayerSeed(self, request: pb.SetPlayerSeedRequest, context: Context) -> pb.SetPlayerSeedResponse:
+        """Gives entropy for the next shuffle."""
+        set_seed = requests.player_seed(_player(), request)
+        return pb.SetPlayerSeedResponse.FromString(await self._asked(requests.table_id(request.table), set_seed))
+
     async def SendChat(self, request: pb.SendChatRequest, context: Context) -> pb.SendChatResponse:
         """Says something at the table."""
         asked = requests.request_of(_player(), request.request_id, request)

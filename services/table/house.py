@@ -45,7 +45,6 @@ class House:
         self._tasks: list[asyncio.Task[None]] = []
         self._sweeps = asyncio.Semaphore(SWEEPS_AT_ONCE)
         self._outage = Outage()
-        self._is_stopping = False
         self._census = Census(parts.clock)
         self._log = telemetry.logger("table.house")
 
@@ -125,14 +124,14 @@ class House:
     async def _listen(self, host: Host) -> None:
         pause = RESUBSCRIBE_SECONDS
         try:
-            while not host.fanout.is_empty and not self._is_stopping:
+            while not host.fanout.is_empty:
                 try:
                     async with self.store.subscribe(host.table_id) as batches:
                         async for batch in batches:
                             if batch is not None:
                                 host.on_published(batch)
                             pause = RESUBSCRIBE_SECONDS
-                            if host.fanout.is_empty or self._is_stopping:
+                            if host.fanout.is_empty:
                                 # Looked at again after the unsubscription: somebody may have come meanwhile.
                                 break
                 except StoreUnavailableError:
@@ -155,8 +154,6 @@ class House:
 
     async def stop(self) -> None:
         """Ends sweeps, listeners and drivers; what they were doing is taken up by another process or the next one."""
-        # A cancellation that meets the end of a call to Redis can get lost in it, hence the flag besides.
-        self._is_stopping = True
         tasks = [*self._tasks, *self._listeners.values()]
         for task in tasks:
             task.cancel()
@@ -164,7 +161,7 @@ class House:
         await asyncio.gather(*(host.close() for host in self._hosts.values()))
 
     async def _repeat(self, what: Callable[[], Awaitable[None]], seconds: float) -> None:
-        while not self._is_stopping:
+        while True:
             try:
                 await what()
             except (StoreUnavailableError, Fault):
@@ -184,7 +181,11 @@ class House:
     async def _sweep(self) -> None:
         metrics.SWEEPS.inc()
         due = await self.store.claim_due(SWEEP_BATCH, HOLD_MS)
-        await asyncio.gather(*(self._sweep_one(each) for each in due))
+        # All of them to their end: a sweep that is cancelled, or meets a broken store, leaves none behind.
+        results = await asyncio.gather(*(self._sweep_one(each) for each in due), return_exceptions=True)
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
 
     async def _sweep_one(self, due: Due) -> None:
         async with self._sweeps:

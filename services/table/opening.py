@@ -11,7 +11,7 @@ from services.rules import hand as rules
 from services.rules.awaits import AwaitDeal
 from services.rules.commands import Begin
 from services.rules.events import AnyEvent, ForcedBetPosted
-from services.table import words
+from services.table import entropy, words
 from services.table.draft import Draft
 from services.table.narrate import BrokenHandError, engine_of, narrate
 from services.table.play import is_away, start_turn
@@ -105,17 +105,21 @@ def hand_opened(draft: Draft, button: int, deck_number: int, commitment: bytes, 
             options=words.options(state.rulebook, state.settings),
         )
     )
+    entropy.committed(draft, commitment)
     cutter = clockwise(list(hand.seats), button)[0]
     if state.rulebook.cut and state.mode != "paused" and not is_away(state, hand, cutter):
         draft.change_hand(cut_seat=cutter)
         start_turn(draft, cutter, "cut", CUT_CLOCK_MS)
     else:
-        draft.add_effect(ShuffleDeck, cut=b"", cut_by=0)
+        entropy.ask_for_shuffle(draft, b"", 0)
 
 
-def deck_shuffled(draft: Draft, root: bytes, cut_by: int) -> None:
-    """The deck's order is fixed: posts the forced bets and asks for the deal."""
-    draft.tell(deck_committed=event_pb2.DeckCommitted(root=root, cut_by=cut_by))
+def deck_shuffled(draft: Draft, root: bytes, shuffle: ShuffleDeck) -> None:
+    """The deck's order is fixed: tells what went into it, posts the forced bets and asks for the deal."""
+    seeds = [event_pb2.ShuffleSeed(seat=each.seat, seed=each.seed) for each in shuffle.seeds]
+    draft.tell(
+        deck_committed=event_pb2.DeckCommitted(root=root, cut_by=shuffle.cut_by, cut=shuffle.cut, player_seeds=seeds)
+    )
     state = draft.state
     hand = draft.change_hand()
     posts, dead_posts = _posts(state, hand)

@@ -7,6 +7,7 @@ from typing import Final
 from fivedraw.table.v1 import event_pb2
 from fivedraw.wallet.v1 import wallet_service_pb2
 
+from services.table import entropy
 from services.table.draft import Draft
 from services.table.narrate import BrokenHandError, chips, engine_of
 from services.table.state import HAND_EFFECTS, RECENT_HANDS_MAX, Hand, Request, SettleHand, UndoHand
@@ -62,6 +63,7 @@ def hand_settled(draft: Draft, stacks: dict[str, int], next_commitment: bytes) -
     state.carry = engine.carry_out
     state.button_stays = engine.outcome == "passed_out" and engine.next_button == hand.button
     draft.tell(hand_settled=event_pb2.HandSettled(next_commitment=next_commitment))
+    entropy.committed(draft, next_commitment)
     draft.change_hand(settled=True, uncollected=None)
 
 
@@ -71,13 +73,14 @@ def undo(draft: Draft, reason: str, by: str, request: Request | None = None) -> 
     hand = draft.change_hand(void=True, turn=0, cut_seat=0, uncollected=None)
     state.effects = tuple(effect for effect in state.effects if not isinstance(effect, HAND_EFFECTS))
     draft.stop_clock()
+    entropy.committed(draft, b"")
     draft.add_effect(UndoHand, reason=reason, by=by, request=request, first_epoch=hand.first_epoch, first=hand.first)
 
 
-def hand_undone(draft: Draft, stacks: dict[str, int], carry: int, reason: str, by: str) -> None:
+def hand_undone(draft: Draft, undone: UndoHand, stacks: dict[str, int], carry: int, next_commitment: bytes) -> None:
     """The ledger has undone the hand: every chip is back where it was."""
     hand = draft.change_hand()
-    told = event_pb2.HandVoided(reason=reason, by=by, carry_minor=carry)
+    told = event_pb2.HandVoided(reason=undone.reason, by=undone.by, carry_minor=carry, next_commitment=next_commitment)
     for number in hand.seats:
         seat = draft.state.seats.get(number)
         if seat is None or seat.sitting != hand.sittings[number]:
@@ -88,4 +91,5 @@ def hand_undone(draft: Draft, stacks: dict[str, int], carry: int, reason: str, b
         told.stacks_minor[number] = chips_left
     draft.state.carry = carry
     draft.tell(hand_voided=told)
+    entropy.committed(draft, next_commitment)
     draft.change_hand(settled=True)

@@ -21,7 +21,7 @@ from services.rules.awaits import (
     AwaitNothing,
 )
 from services.rules.commands import AnyCommand, ClockRanOut, DeliverDeal, DeliverExchange, DeliverLateCard
-from services.table import outcome, preselection, words
+from services.table import entropy, outcome, preselection, words
 from services.table.draft import Draft
 from services.table.narrate import Reshuffled, engine_of, narrate
 from services.table.state import (
@@ -29,7 +29,6 @@ from services.table.state import (
     DealLateCard,
     ExchangeCards,
     Hand,
-    ShuffleDeck,
     TableClock,
     TableState,
 )
@@ -61,11 +60,11 @@ def bets_collected(draft: Draft) -> None:
     advance(draft)
 
 
-def cut_deck(draft: Draft, entropy: bytes, cut_by: int) -> int:
+def cut_deck(draft: Draft, cut: bytes, cut_by: int) -> int:
     """Takes the cut (or its absence) and asks for the shuffle; returns the sequence of the last event so far."""
     draft.change_hand(turn=0, cut_seat=0)
     draft.stop_clock()
-    draft.add_effect(ShuffleDeck, cut=entropy, cut_by=cut_by)
+    entropy.ask_for_shuffle(draft, cut, cut_by)
     return draft.state.sequence
 
 

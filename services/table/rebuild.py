@@ -55,11 +55,12 @@ async def rebuild(parts: Parts, table_id: str, stale: TableState | None, reason:
     table = f"tables/{table_id}"
     why = reason or "the table's state was lost"
     fenced = await parts.ledger.fence_table(wallet.FenceTableRequest(table=table, epoch=epoch, reason=why))
-    await parts.decks.fence_table(deck.FenceTableRequest(table=table, epoch=epoch))
+    fenced_deck = await parts.decks.fence_table(deck.FenceTableRequest(table=table, epoch=epoch))
     state = _empty(await parts.registry.get_table(table_id))
     state.epoch = epoch
     state.last_hand = max(state.last_hand, fenced.ledger.last_hand)
     state.carry = fenced.ledger.carry_minor
+    state.commitment = fenced_deck.next_commitment
     state.seats = await _seats(parts, state, fenced.ledger, stale)
     if stale is not None and state.mode == "open":
         state.mode, state.mode_reason = stale.mode, stale.mode_reason
@@ -164,7 +165,8 @@ async def _close_lost_hand(parts: Parts, draft: Draft, stale: TableState | None,
         void=lost.is_void,
     )
     if lost.is_void:
-        told = event_pb2.HandVoided(reason=f"{LOST_HAND}: {lost.why}", by="house", carry_minor=state.carry)
+        why = f"{LOST_HAND}: {lost.why}"
+        told = event_pb2.HandVoided(reason=why, by="house", carry_minor=state.carry, next_commitment=state.commitment)
         for seat in state.seats.values():
             told.stacks_minor[seat.number] = seat.stack
         draft.tell(hand_voided=told)

@@ -6,7 +6,6 @@ a sequence can be found without an index. The indexes of due tables and unwritte
 
 from __future__ import annotations
 
-import asyncio
 import time
 import zlib
 from collections.abc import AsyncIterator, Sequence
@@ -14,6 +13,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from redis.asyncio import Redis
+from redis.exceptions import RedisError
 
 from services.table import bus, metrics, scripts
 from services.table.bus import Batch
@@ -135,11 +135,15 @@ class RedisStore:
     async def claim_due(self, limit: int, hold_ms: int) -> list[Due]:
         """See `TableStore`."""
 
-        async def claim(shard: int) -> list[bytes]:
-            claimed: list[bytes] = await reached(self._claim_due(keys=[self._due_key(shard)], args=[limit, hold_ms]))
-            return claimed
-
-        shards = await asyncio.gather(*(claim(shard) for shard in range(SHARDS)))
+        claim = self._claim_due
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for shard in range(SHARDS):
+                pipe.evalsha(claim.sha, 1, self._due_key(shard), limit, hold_ms)
+            shards = await reached(pipe.execute(raise_on_error=False))
+        for shard, answer in enumerate(shards):
+            if isinstance(answer, RedisError):
+                # A server that was restarted has forgotten the script, and gets it again; any other trouble is told.
+                shards[shard] = await reached(claim(keys=[self._due_key(shard)], args=[limit, hold_ms]))
         claimed = []
         for held, *members in shards:
             claimed += [Due(member.decode(), int(held)) for member in members]

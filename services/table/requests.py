@@ -24,6 +24,8 @@ CURRENCY: Final = re.compile(r"[A-Z]{3,8}")
 REASON_MAX: Final = 200
 DISPLAY_NAME_MAX: Final = 60
 CUT_BYTES_MAX: Final = 64
+SEED_BYTES_MAX: Final = 64
+COMMITMENT_BYTES: Final = 32
 CARDS_MAX: Final = 5
 HAND_INTERVAL_MAX_MS: Final = 600_000
 DISCONNECT_MAX_MS: Final = 120_000
@@ -197,6 +199,16 @@ def chat_text(text: str) -> str:
     if not 1 <= len(text) <= CHAT_MAX or not text.strip() or not _PRINTABLE.fullmatch(text):
         raise invalid("text", f"must be 1 to {CHAT_MAX} printable characters")
     return text
+
+
+def player_seed(identity: Identity, asked: table_service_pb2.SetPlayerSeedRequest) -> asks.SetSeed:
+    """A player's entropy for the next shuffle. Raises `INVALID_REQUEST`."""
+    request = request_of(identity, asked.request_id, asked)
+    if len(asked.commitment) != COMMITMENT_BYTES:
+        raise invalid("commitment", f"must be the {COMMITMENT_BYTES} bytes of the table's `seed_commitment`")
+    if not 1 <= len(asked.seed) <= SEED_BYTES_MAX:
+        raise invalid("seed", f"must be 1 to {SEED_BYTES_MAX} bytes")
+    return asks.SetSeed(request, asked.commitment, asked.seed)
 
 
 def action(identity: Identity, asked: table_service_pb2.SubmitActionRequest) -> asks.TakeAction:

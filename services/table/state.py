@@ -55,6 +55,7 @@ class Seat(msgspec.Struct, frozen=True, gc=False):
     preselected    what to do when the turn comes in hand `preselected_hand`: `check_fold`, `check` or `call`
     call_most      most chips that a preselected call may add
     connected      a stream of its player is open
+    seed           its player's own entropy for the next shuffle, empty for none
     """
 
     number: int
@@ -79,6 +80,7 @@ class Seat(msgspec.Struct, frozen=True, gc=False):
     preselected_hand: int = 0
     call_most: int = 0
     connected: bool = True
+    seed: bytes = b""
 
 
 class TableClock(msgspec.Struct, frozen=True, gc=False):
@@ -119,11 +121,19 @@ class OpenHand(Effect, frozen=True, gc=False):
     button: int
 
 
+class SeatSeed(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A player's own entropy for a shuffle."""
+
+    seat: int
+    seed: bytes
+
+
 class ShuffleDeck(Effect, frozen=True, gc=False):
-    """Shuffle with the cutter's entropy, which may be empty."""
+    """Shuffle with the cutter's entropy, which may be empty, and that of other seats, ascending."""
 
     cut: bytes
     cut_by: int
+    seeds: tuple[SeatSeed, ...] = ()
 
 
 class SeatChips(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -326,6 +336,7 @@ class TableState(msgspec.Struct):
     pause_after   why the table pauses after this hand; empty if it does not
     recent_hands  (time, pot) of the last hands
     chatted   player -> times of its last messages
+    commitment  to the seed of the deck that players may give entropy for now; empty while they may for none
     """
 
     table_id: str
@@ -356,6 +367,7 @@ class TableState(msgspec.Struct):
     pause_after: str = ""
     recent_hands: tuple[tuple[int, int], ...] = ()
     chatted: dict[str, tuple[int, ...]] = {}
+    commitment: bytes = b""
 
     def fork(self) -> TableState:
         """A copy to change; the original stays as it is."""

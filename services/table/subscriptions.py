@@ -92,19 +92,25 @@ async def reached(answer: Awaitable[Any] | Any) -> Any:
     """Waits for an answer of Redis; whatever keeps it from coming is one kind of trouble to the callers.
 
     The client waits with `asyncio.wait_for`, which before Python 3.12 loses a cancellation that meets the end of what
-    it waits for. A task whose cancellation is lost never ends, so it is made up for here.
+    it waits for, an answer or an error. A task whose cancellation is lost never ends, so it is made up for here.
     """
     task = asyncio.current_task()
-    cancellations = task.cancelling() if task is not None else 0
+    before = task.cancelling() if task is not None else 0
     try:
         result = await answer
     except (RedisConnectionError, RedisTimeoutError, OSError, TimeoutError) as error:
+        _raise_if_cancelled(task, before)
         metrics.STORE_FAULTS.inc()
         raise StoreUnavailableError(str(error)) from error
     except RedisError as error:
+        _raise_if_cancelled(task, before)
         # LOADING, READONLY, OOM and the like: the server answers, but not with what was asked.
         metrics.STORE_FAULTS.inc()
         raise StoreUnavailableError(f"{type(error).__name__}: {error}") from error
-    if task is not None and task.cancelling() > cancellations:
-        raise asyncio.CancelledError
+    _raise_if_cancelled(task, before)
     return result
+
+
+def _raise_if_cancelled(task: asyncio.Task[Any] | None, before: int) -> None:
+    if task is not None and task.cancelling() > before:
+        raise asyncio.CancelledError

@@ -313,6 +313,7 @@ def view(state: TableState, viewer: str, deadline_ms: int, reason: str = "") -> 
         carry_minor=state.carry,
         waiting=waiting(state),
         reason=reason,
+        seed_commitment=state.commitment,
     )
     for number in sorted(state.seats):
         if not state.seats[number].joining:

@@ -183,3 +183,12 @@ async def test_a_read_only_server_is_a_store_that_is_away(redis_store, client) -
     await client.execute_command("REPLICAOF", "127.0.0.1", "1")
     with pytest.raises(StoreUnavailableError):
         await Line(redis_store).write(1)
+
+
+async def test_a_server_that_has_forgotten_the_scripts_gets_them_again(redis_store, client) -> None:
+    line = Line(redis_store)
+    for round_number in (1, 2):
+        await client.execute_command("SCRIPT", "FLUSH")
+        assert await line.write(1, deadline=0) is not None
+        await client.execute_command("SCRIPT", "FLUSH")
+        assert [due.table_id for due in await redis_store.claim_due(9, 60_000)] == [TABLE], round_number

@@ -261,9 +261,10 @@ class Table:
                 self.rng.shuffle(order)
                 self.stub = order
                 button = effect.button or self.rng.choice(effect.seats)
-                return lambda draft: opening.hand_opened(draft, button, effect.hand, b"c" * 32, b"h" * 32)
+                commitment = self.state.commitment or b"c" * 32
+                return lambda draft: opening.hand_opened(draft, button, effect.hand, commitment, b"h" * 32)
             case s.ShuffleDeck():
-                return lambda draft: opening.deck_shuffled(draft, b"r" * 32, effect.cut_by)
+                return lambda draft: opening.deck_shuffled(draft, b"r" * 32, effect)
             case s.DealHand():
                 assert effect.carry_in == self.carry
                 self.before = {sitting: self.stacks[sitting] for sitting in effect.dealt_in}
@@ -346,7 +347,7 @@ class Table:
         self.before = {}
 
         def change(draft: Draft) -> None:
-            outcome.hand_undone(draft, stacks, carry, effect.reason, effect.by)
+            outcome.hand_undone(draft, effect, stacks, carry, b"n" * 32)
             if effect.request is not None:
                 draft.answer(effect.request, pb.VoidHandResponse())
 

@@ -32,6 +32,22 @@ async def test_a_cancellation_that_the_client_loses_ends_the_task_all_the_same()
         await task
 
 
+async def test_a_cancellation_that_the_client_answers_with_an_error_ends_the_task_too() -> None:
+    async def failing(started: asyncio.Event) -> None:
+        started.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            raise RedisConnectionError("the connection broke in that moment") from None
+
+    started = asyncio.Event()
+    task = asyncio.create_task(reached(failing(started)))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
 async def test_a_time_limit_that_the_client_loses_is_still_over() -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
