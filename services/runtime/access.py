@@ -97,6 +97,14 @@ _BY_SERVICE: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "GetTableLedger": (TABLE,),
         "FenceTable": (TABLE,),
     },
+    "fivedraw.wallet.v1.ReservationService": {
+        "ReserveBuyIn": (TABLE,),
+        # The cashier outside the house comes with a token of finance.
+        "CommitReservation": (TABLE, FINANCE),
+        "ReleaseReservation": (TABLE, FINANCE),
+        "GetReservation": (TABLE, OPERATOR, FINANCE, AUDITOR),
+        "ListReservations": (TABLE, OPERATOR, FINANCE, AUDITOR),
+    },
     "fivedraw.history.v1.HistoryService": {
         "GetHand": (PERSON,),
         "ListHands": (PLAYER, OPERATOR, AUDITOR),

@@ -55,6 +55,7 @@ def _reasons() -> dict[str, Reason]:
             "SITTING_NOT_FOUND": "check the sitting's id; it may be closed",
             "HAND_NOT_FOUND": "check the table and the hand's number",
             "TABLE_NOT_FOUND": "check the table's name",
+            "RESERVATION_NOT_FOUND": "check the table and the reservation's id",
             "SEAT_NOT_FOUND": "choose a seat that the table has",
             "TEMPLATE_NOT_FOUND": "choose one of the listed templates",
             "RULEBOOK_NOT_FOUND": "choose one of the listed rulebooks",
@@ -65,6 +66,7 @@ def _reasons() -> dict[str, Reason]:
             "ACTION_CONFLICT": "this id was used with other content; take a new id for a new action",
             "PLAYER_EXISTS": "use the profile that is there",
             "SITTING_EXISTS": "take a new id for a new sitting",
+            "RESERVATION_EXISTS": "take a new id for a new reservation",
             "DISPLAY_NAME_TAKEN": "choose another display name",
         },
         StatusCode.OUT_OF_RANGE: {
@@ -89,6 +91,7 @@ def _reasons() -> dict[str, Reason]:
             "HAND_NOT_CLOSED": "ask again when the hand is over",
             "INSUFFICIENT_FUNDS": "deposit, or choose a smaller amount",
             "PLAYER_FROZEN": "ask the house to lift the freeze; cash-outs still work",
+            "RESERVATION_CLOSED": "the reservation has ended; its outcome is in the metadata",
             "SITTING_CLOSED": "sit down again under a new sitting",
             "SITTING_NOT_DEALT_IN": "move only chips of the sittings dealt into the hand",
             "STEP_OUT_OF_ORDER": "the step is in, or a later one is; go on from the metadata's step",

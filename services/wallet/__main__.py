@@ -10,6 +10,7 @@ from services.runtime.database import Database
 from services.wallet import auditing, grpc_api
 from services.wallet.ledger import Ledger
 from services.wallet.settings import WalletSettings
+from services.wallet.sweeping import Sweeper
 
 
 async def main() -> None:
@@ -38,11 +39,18 @@ async def main() -> None:
         seal_interval_ms=settings.wallet_seal_interval_ms,
         audit_interval_ms=settings.wallet_audit_interval_ms,
     )
+    sweeper = Sweeper(
+        db,
+        ledger,
+        clock,
+        expiry_interval_ms=settings.wallet_expiry_interval_ms,
+        sweep_interval_ms=settings.wallet_sweep_interval_ms,
+    )
     background: list[asyncio.Task[None]] = []
 
     async def on_start() -> None:
         await db.migrate("wallet")
-        background.append(asyncio.create_task(auditor.run()))
+        background.extend(asyncio.create_task(each.run()) for each in (auditor, sweeper))
 
     async def on_stop() -> None:
         for task in background:

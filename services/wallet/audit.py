@@ -263,6 +263,18 @@ _QUESTIONS: Final = (
         WHERE NOT s.open AND a.balance <> 0""",
     ),
     (
+        "RESERVATION_DIFFERS",
+        """SELECT 'reservation ' || r.reservation || ' of ' || r.amount || ' is open and holds '
+        || coalesce(a.balance, 0) FROM reservations r LEFT JOIN accounts a ON a.account = 'reserved/' || r.reservation
+        WHERE r.state = 1 AND coalesce(a.balance, 0) <> r.amount""",
+    ),
+    (
+        "RESERVATION_DIFFERS",
+        """SELECT a.account || ' holds ' || a.balance || ' for no open reservation' FROM accounts a
+        LEFT JOIN reservations r ON 'reserved/' || r.reservation = a.account AND r.state = 1 AND r.player = a.owner
+        WHERE a.kind = 7 AND r.reservation IS NULL""",
+    ),
+    (
         "STACK_WITHOUT_SITTING",
         """SELECT a.account || ' holds ' || a.balance || ' and belongs to nobody' FROM accounts a
         LEFT JOIN sittings s ON 'stack/' || s.sitting = a.account AND s.player = a.owner

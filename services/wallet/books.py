@@ -12,7 +12,14 @@ from typing import Final
 
 from services.runtime.errors import Fault
 from services.wallet import chart
-from services.wallet.chart import BALANCE_MAX_MINOR, AccountKind, HandOutcome, PlayerState, TransferCode
+from services.wallet.chart import (
+    BALANCE_MAX_MINOR,
+    AccountKind,
+    HandOutcome,
+    PlayerState,
+    ReservationState,
+    TransferCode,
+)
 
 LINES_MAX: Final = 4096
 
@@ -88,6 +95,27 @@ class SittingRow:
     opened_ms: int
 
 
+@dataclass(slots=True)
+class ReservationRow:
+    """Cash held for a buy-in until it is committed, released or expired; `closed_ms` is 0 until then.
+
+    One without a player was released before it was made.
+    """
+
+    reservation: str
+    table_id: str
+    epoch: int
+    sitting: str
+    player: str
+    seat: int
+    currency: str
+    amount: int
+    state: ReservationState
+    opened_ms: int
+    expires_ms: int
+    closed_ms: int
+
+
 @dataclass(slots=True, frozen=True)
 class StoredBatch:
     """An earlier batch: what was asked and what was answered."""
@@ -123,11 +151,13 @@ class Books:
     hands: dict[tuple[str, int], HandRow] = field(default_factory=dict)
     sittings: dict[str, SittingRow] = field(default_factory=dict)
     sittings_at: dict[str, list[SittingRow]] = field(default_factory=dict)
+    reservations: dict[str, ReservationRow] = field(default_factory=dict)
     batches: dict[str, StoredBatch] = field(default_factory=dict)
     new_players: dict[str, PlayerRow] = field(default_factory=dict)
     new_accounts: dict[str, AccountRow] = field(default_factory=dict)
     new_hands: dict[tuple[str, int], HandRow] = field(default_factory=dict)
     new_sittings: dict[str, SittingRow] = field(default_factory=dict)
+    new_reservations: dict[str, ReservationRow] = field(default_factory=dict)
     new_batches: list[tuple[object, ...]] = field(default_factory=list)
     new_transfers: list[tuple[object, ...]] = field(default_factory=list)
     dropped_accounts: set[str] = field(default_factory=set)
@@ -135,6 +165,7 @@ class Books:
     changed_tables: set[str] = field(default_factory=set)
     changed_hands: set[tuple[str, int]] = field(default_factory=set)
     changed_sittings: set[str] = field(default_factory=set)
+    changed_reservations: set[str] = field(default_factory=set)
     posted: list[tuple[Move, str, int, int]] = field(default_factory=list)
     opened: list[str] = field(default_factory=list)
 
@@ -172,16 +203,17 @@ class Books:
 
     def mark_written(self) -> None:
         """Forgets what is new or changed: the store has written it."""
-        for new in (self.new_players, self.new_accounts, self.new_hands, self.new_sittings):
+        for new in (self.new_players, self.new_accounts, self.new_hands, self.new_sittings, self.new_reservations):
             new.clear()
-        for changed in (self.changed_accounts, self.changed_tables, self.changed_sittings, self.dropped_accounts):
+        for changed in (self.changed_accounts, self.changed_tables, self.changed_sittings, self.changed_reservations):
             changed.clear()
+        self.dropped_accounts.clear()
         self.changed_hands.clear()
         self.new_batches.clear()
         self.new_transfers.clear()
 
-    def drop_pot(self, account: str) -> None:
-        """Takes a closed hand's pot off the books. It must be empty."""
+    def drop_account(self, account: str) -> None:
+        """Takes the pot of a closed hand, or what a closed reservation held, off the books. It must be empty."""
         if self._row(account).balance:
             raise BooksBrokenError(f"{account} is to be dropped and holds {self.balance(account)}")
         del self.accounts[account]
@@ -223,7 +255,7 @@ class Books:
             debit_balance = balances.get(move.debit, debit.balance) - move.amount_minor
             credit_balance = balances.get(move.credit, credit.balance) + move.amount_minor
             if debit.kind is AccountKind.CASHIER:
-                if debit_balance < -chart.ISSUED_PER_SHARD_MAX_MINOR:
+                if debit_balance < -chart.issued_max_minor(move.debit):
                     raise Fault("BALANCE_OVERFLOW", "the cashier cannot issue so much", account=move.debit)
             elif debit_balance < 0:
                 raise Fault(

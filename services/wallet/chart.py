@@ -15,6 +15,7 @@ class AccountKind(IntEnum):
     CARRY = 4
     RAKE = 5
     CASHIER = 6
+    RESERVED = 7
 
 
 class TransferCode(IntEnum):
@@ -37,6 +38,8 @@ class TransferCode(IntEnum):
     RETURN = 15
     ADJUSTMENT = 16
     SWEEP = 17
+    RESERVE = 18
+    RELEASE = 19
 
 
 class PlayerState(IntEnum):
@@ -44,6 +47,15 @@ class PlayerState(IntEnum):
 
     ACTIVE = 1
     FROZEN = 2
+
+
+class ReservationState(IntEnum):
+    """What became of a reservation."""
+
+    OPEN = 1
+    COMMITTED = 2
+    RELEASED = 3
+    EXPIRED = 4
 
 
 class HandOutcome(IntEnum):
@@ -61,7 +73,7 @@ _C = TransferCode
 MOVES: Final[dict[TransferCode, frozenset[tuple[AccountKind, AccountKind]]]] = {
     _C.DEPOSIT: frozenset({(_K.CASHIER, _K.PLAYER)}),
     _C.WITHDRAWAL: frozenset({(_K.PLAYER, _K.CASHIER)}),
-    _C.BUY_IN: frozenset({(_K.PLAYER, _K.STACK)}),
+    _C.BUY_IN: frozenset({(_K.PLAYER, _K.STACK), (_K.RESERVED, _K.STACK)}),
     _C.TOP_UP: frozenset({(_K.PLAYER, _K.STACK)}),
     _C.CASH_OUT: frozenset({(_K.STACK, _K.PLAYER)}),
     _C.ANTE: frozenset({(_K.STACK, _K.POT)}),
@@ -76,6 +88,8 @@ MOVES: Final[dict[TransferCode, frozenset[tuple[AccountKind, AccountKind]]]] = {
     _C.RETURN: frozenset({(_K.POT, _K.STACK)}),
     _C.ADJUSTMENT: frozenset({(_K.CASHIER, _K.PLAYER), (_K.PLAYER, _K.CASHIER)}),
     _C.SWEEP: frozenset({(_K.RAKE, _K.RAKE), (_K.CASHIER, _K.CASHIER)}),
+    _C.RESERVE: frozenset({(_K.PLAYER, _K.RESERVED)}),
+    _C.RELEASE: frozenset({(_K.RESERVED, _K.PLAYER)}),
 }
 
 _OWNED: Final = frozenset({AccountKind.PLAYER, AccountKind.STACK})
@@ -90,8 +104,13 @@ BALANCE_MAX_MINOR: Final = 2**63 - 1
 # Hot accounts are split: each writer posts to a sub-account of its own, so that writers do not wait for each other.
 SHARDS: Final = 16
 
-# What all sub-accounts of the cashier may have issued together fits one balance, so no credit can ever overflow.
-ISSUED_PER_SHARD_MAX_MINOR: Final = 2**63 // SHARDS
+# The head of a hot account takes in what its sub-accounts hold.
+HEAD: Final = "head"
+
+# What the cashier's head and all its sub-accounts may have issued together fits one balance, so no credit can ever
+# overflow.
+ISSUED_BY_HEAD_MAX_MINOR: Final = 2**62 - 1
+ISSUED_PER_SHARD_MAX_MINOR: Final = 2**62 // SHARDS
 
 SEAT_MAX: Final = 9
 
@@ -106,6 +125,11 @@ def stack_account(sitting: str) -> str:
     return f"stack/{sitting}"
 
 
+def reserved_account(reservation: str) -> str:
+    """The name of what one open reservation holds."""
+    return f"reserved/{reservation}"
+
+
 def pot_account(table: str, hand: int) -> str:
     """The name of a hand's pot."""
     return f"pot/{table}/{hand}"
@@ -116,11 +140,21 @@ def carry_account(table: str) -> str:
     return f"carry/{table}"
 
 
-def rake_account(currency: str, shard: int) -> str:
-    """The name of one sub-account of the house's rake."""
+def rake_account(currency: str, shard: int | str) -> str:
+    """The name of one sub-account of the house's rake, or of its `HEAD`."""
     return f"rake/{currency}/{shard}"
 
 
-def cashier_account(currency: str, shard: int) -> str:
-    """The name of one sub-account of the outside world."""
+def cashier_account(currency: str, shard: int | str) -> str:
+    """The name of one sub-account of the outside world, or of its `HEAD`."""
     return f"cashier/{currency}/{shard}"
+
+
+def hot_accounts(currency: str) -> list[str]:
+    """Heads and sub-accounts of rake and cashier in one currency."""
+    return [name(currency, shard) for name in (rake_account, cashier_account) for shard in (HEAD, *range(SHARDS))]
+
+
+def issued_max_minor(cashier: str) -> int:
+    """What one account of the cashier may have issued."""
+    return ISSUED_BY_HEAD_MAX_MINOR if cashier.endswith(f"/{HEAD}") else ISSUED_PER_SHARD_MAX_MINOR

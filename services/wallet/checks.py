@@ -19,11 +19,16 @@ REASON_CHARS_MAX: Final = 500
 DEALT_IN_MAX: Final = SEAT_MAX
 POSTINGS_MAX: Final = 3 * SEAT_MAX
 NUMBER_MAX: Final = 2**53
+# A second is the least that a sweep can tell; a week, the longest that somebody's cash waits for a yes.
+HOLD_MS_MIN: Final = 1_000
+HOLD_MS_MAX: Final = 7 * 24 * 3_600_000
 
 # As the subject of a token, which is a player's id.
 _PLAYER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,62}")
 _TABLE: Final = re.compile(r"[a-z0-9_-]{1,64}")
 _SITTING: Final = re.compile(r"[A-Za-z0-9_.:/-]{1,128}")
+# Shorter than a batch's id, since the batch that expires a reservation is named for it.
+_RESERVATION: Final = re.compile(r"[A-Za-z0-9_.:/-]{1,120}")
 _CURRENCY: Final = re.compile(r"[A-Z]{3,8}")
 _DISPLAY_NAME: Final = re.compile(r"[\w.-]{2,24}")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
@@ -54,6 +59,11 @@ def check_hand(hand: int) -> None:
     _number("hand", hand, least=1)
 
 
+def check_reservation(reservation: str, field: str = "reservation") -> None:
+    """Refuses what cannot be a reservation's id."""
+    _match(field, reservation, _RESERVATION, "1 to 120 of A-Z a-z 0-9 _ . : / -")
+
+
 def invalid(field: str, message: str) -> Fault:
     """The refusal of a malformed field."""
     return Fault("INVALID_REQUEST", f"{field}: {message}", field=field)
@@ -78,13 +88,30 @@ def _cash(command: c.Deposit | c.Withdraw) -> None:
     _text("note", command.note, required=False)
 
 
-def _buy_in(command: c.BuyIn) -> None:
+def _buy_in(command: c.BuyIn | c.ReserveBuyIn) -> None:
     _step(command)
     _match("sitting", command.sitting, _SITTING, "1 to 128 of A-Z a-z 0-9 _ . : / -")
     check_player(command.player)
     _currency(command.currency)
     _amount("amount_minor", command.amount_minor)
     _number("seat", command.seat, least=1, most=SEAT_MAX)
+
+
+def _reserve_buy_in(command: c.ReserveBuyIn) -> None:
+    _buy_in(command)
+    check_reservation(command.reservation)
+    _number("hold", command.hold_ms, least=HOLD_MS_MIN, most=HOLD_MS_MAX)
+
+
+def _end_reservation(command: c.CommitReservation | c.ReleaseReservation | c.ExpireReservation) -> None:
+    _batch_id(command.batch_id)
+    check_table(command.table)
+    check_reservation(command.reservation)
+
+
+def _sweep_house(command: c.SweepHouse) -> None:
+    _batch_id(command.batch_id)
+    _currency(command.currency)
 
 
 def _top_up(command: c.TopUp) -> None:
@@ -150,6 +177,11 @@ _CHECKS: Final[dict[type, Callable[..., None]]] = {
     c.Deposit: _cash,
     c.Withdraw: _cash,
     c.BuyIn: _buy_in,
+    c.ReserveBuyIn: _reserve_buy_in,
+    c.CommitReservation: _end_reservation,
+    c.ReleaseReservation: _end_reservation,
+    c.ExpireReservation: _end_reservation,
+    c.SweepHouse: _sweep_house,
     c.TopUp: _top_up,
     c.CashOut: _cash_out,
     c.PostForced: _post_forced,
@@ -161,9 +193,7 @@ _CHECKS: Final[dict[type, Callable[..., None]]] = {
 }
 
 
-def _step(
-    command: c.BuyIn | c.TopUp | c.CashOut | c.PostForced | c.CollectBets | c.AwardPot | c.VoidHand | c.RefundCarry,
-) -> None:
+def _step(command: c.BuyIn | c.ReserveBuyIn | c.TopUp | c.CashOut | c.HandCommand | c.RefundCarry) -> None:
     _batch_id(command.batch_id)
     check_table(command.table)
     _number("epoch", command.epoch, least=1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from services.wallet.chart import AccountKind, HandOutcome, PlayerState, TransferCode
+from services.wallet.chart import AccountKind, HandOutcome, PlayerState, ReservationState, TransferCode
 
 
 class CreatePlayer(Struct, frozen=True, gc=False):
@@ -78,6 +78,52 @@ class CashOut(Struct, frozen=True, gc=False):
     table: str
     epoch: int
     sitting: str
+
+
+class ReserveBuyIn(Struct, frozen=True, gc=False):
+    """Holds a player's cash for a buy-in that somebody outside must confirm, for at most `hold_ms`."""
+
+    batch_id: str
+    table: str
+    epoch: int
+    reservation: str
+    sitting: str
+    player: str
+    currency: str
+    amount_minor: int
+    seat: int
+    hold_ms: int
+
+
+class CommitReservation(Struct, frozen=True, gc=False):
+    """Opens the sitting with what was held."""
+
+    batch_id: str
+    table: str
+    reservation: str
+
+
+class ReleaseReservation(Struct, frozen=True, gc=False):
+    """Gives what was held back to the player's cash."""
+
+    batch_id: str
+    table: str
+    reservation: str
+
+
+class ExpireReservation(Struct, frozen=True, gc=False):
+    """Gives back what was held too long; the ledger says this to itself."""
+
+    batch_id: str
+    table: str
+    reservation: str
+
+
+class SweepHouse(Struct, frozen=True, gc=False):
+    """Gathers one currency's sub-accounts of rake and cashier into their heads; the ledger says this to itself."""
+
+    batch_id: str
+    currency: str
 
 
 class SittingAmount(Struct, frozen=True, gc=False):
@@ -151,9 +197,11 @@ class FenceTable(Struct, frozen=True, gc=False):
     reason: str = ""
 
 
-TableCommand = BuyIn | TopUp | CashOut | PostForced | CollectBets | AwardPot | VoidHand | RefundCarry | FenceTable
+ReservationCommand = ReserveBuyIn | CommitReservation | ReleaseReservation | ExpireReservation
+HandCommand = PostForced | CollectBets | AwardPot | VoidHand
+TableCommand = BuyIn | TopUp | CashOut | HandCommand | RefundCarry | FenceTable | ReservationCommand
 CashCommand = CreatePlayer | SetPlayerState | Deposit | Withdraw
-Command = TableCommand | CashCommand
+Command = TableCommand | CashCommand | SweepHouse
 
 
 class Player(Struct, frozen=True, gc=False):
@@ -182,6 +230,36 @@ class CashedOut(Struct, frozen=True, gc=False):
     """What a sitting took home."""
 
     amount_minor: int
+
+
+class Reservation(Struct, frozen=True, gc=False):
+    """Cash held for a buy-in; `closed_ms` is 0 while it is open."""
+
+    reservation: str
+    table: str
+    epoch: int
+    sitting: str
+    player: str
+    seat: int
+    currency: str
+    amount_minor: int
+    state: ReservationState
+    opened_ms: int
+    expires_ms: int
+    closed_ms: int
+
+
+class Released(Struct, frozen=True, gc=False):
+    """What a reservation gave back to the player's cash."""
+
+    amount_minor: int
+
+
+class Swept(Struct, frozen=True, gc=False):
+    """What a sweep moved in one currency: the sum of its transfers of each kind."""
+
+    rake_minor: int
+    cashier_minor: int
 
 
 class Pot(Struct, frozen=True, gc=False):
@@ -236,14 +314,17 @@ class Fenced(Struct, frozen=True):
     voided_hand: int
 
 
-Answer = Player | Balance | Stack | CashedOut | Pot | Awarded | Voided | CarryRefunded | Fenced
+CashAnswer = Player | Balance | Swept
+TableAnswer = Stack | CashedOut | Pot | Awarded | Voided | CarryRefunded | Fenced | Reservation | Released
+Answer = CashAnswer | TableAnswer
 
 
 class Balances(Struct, frozen=True):
-    """A player's chips by currency: cash, and on tables."""
+    """A player's chips by currency: cash, on tables, and held by reservations."""
 
     cash: tuple[Balance, ...]
     on_tables: tuple[Balance, ...]
+    reserved: tuple[Balance, ...] = ()
 
 
 class Entry(Struct, frozen=True, gc=False):

@@ -62,6 +62,12 @@ def _buy_in(asked: dict[str, Any]) -> Moved:
     return Counter([(int(TransferCode.BUY_IN), cash, stack, asked["amount_minor"])])
 
 
+def _reserve_buy_in(asked: dict[str, Any]) -> Moved:
+    cash = chart.cash_account(asked["player"], asked["currency"])
+    held = chart.reserved_account(asked["reservation"])
+    return Counter([(int(TransferCode.RESERVE), cash, held, asked["amount_minor"])])
+
+
 def _post_forced(asked: dict[str, Any]) -> Moved:
     pot = chart.pot_account(asked["table"], asked["hand"])
     moved = _lines(asked["postings"], pot, into=True)
@@ -90,6 +96,7 @@ _EXPECTED: Final[dict[str, Callable[[dict[str, Any]], Moved]]] = {
     "Deposit": _deposit,
     "Withdraw": _withdraw,
     "BuyIn": _buy_in,
+    "ReserveBuyIn": _reserve_buy_in,
     "PostForced": _post_forced,
     "CollectBets": _collect_bets,
 }

@@ -13,7 +13,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from services.runtime.errors import Fault
-from services.wallet import cash_desk, closing_desk, hand_desk, seats_desk, store
+from services.wallet import cash_desk, closing_desk, hand_desk, house_desk, reserve_desk, seats_desk, store
 from services.wallet import commands as c
 from services.wallet.books import Books, StoredBatch
 
@@ -32,6 +32,11 @@ _DECISIONS: Final[dict[type, Callable[[Books, Any], c.Answer]]] = {
     c.PostForced: hand_desk.post_forced,
     c.CollectBets: hand_desk.collect_bets,
     c.AwardPot: hand_desk.award_pot,
+    c.ReserveBuyIn: reserve_desk.reserve_buy_in,
+    c.CommitReservation: reserve_desk.commit_reservation,
+    c.ReleaseReservation: reserve_desk.release_reservation,
+    c.ExpireReservation: reserve_desk.expire_reservation,
+    c.SweepHouse: house_desk.sweep_house,
 }
 
 # These read entries, which must all be in the database by then.
@@ -54,6 +59,11 @@ _ANSWERS: Final[dict[str, type[c.Answer]]] = {
     "VoidHand": c.Voided,
     "RefundCarry": c.CarryRefunded,
     "FenceTable": c.Fenced,
+    "ReserveBuyIn": c.Reservation,
+    "CommitReservation": c.Stack,
+    "ReleaseReservation": c.Released,
+    "ExpireReservation": c.Released,
+    "SweepHouse": c.Swept,
 }
 
 

@@ -1,4 +1,4 @@
-"""The ledger over gRPC: `fivedraw.wallet.v1.WalletService`; `table_api` has the table's service."""
+"""The ledger over gRPC: `fivedraw.wallet.v1.WalletService`; `table_api` and `reservation_api` have the others."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from services.wallet.checks import check_table, invalid
 from services.wallet.ledger import Ledger
 from services.wallet.reads import EntryQuery
 from services.wallet.reports import DAY_MS
+from services.wallet.reservation_api import ReservationApi
 from services.wallet.table_api import TableLedgerApi
 from services.wallet.wire import Context
 
@@ -31,9 +32,10 @@ REPORT_DAYS_MAX: Final = 366
 
 
 def register(ledger: Ledger, auditor: Auditor, server: grpc.aio.Server) -> Sequence[str]:
-    """Adds both services to the server; returns their full names."""
+    """Adds the wallet's services to the server; returns their full names."""
     pb_grpc.add_WalletServiceServicer_to_server(WalletApi(ledger, auditor), server)
     pb_grpc.add_TableLedgerServiceServicer_to_server(TableLedgerApi(ledger), server)
+    pb_grpc.add_ReservationServiceServicer_to_server(ReservationApi(ledger), server)
     return [service.full_name for service in pb.DESCRIPTOR.services_by_name.values()]
 
 
@@ -89,6 +91,7 @@ class WalletApi(pb_grpc.WalletServiceServicer):
         return pb.GetBalancesResponse(
             cash=[wire.to_balance(each) for each in balances.cash],
             on_tables=[wire.to_balance(each) for each in balances.on_tables],
+            reserved=[wire.to_balance(each) for each in balances.reserved],
         )
 
     async def ListEntries(self, request: pb.ListEntriesRequest, context: Context) -> pb.ListEntriesResponse:

@@ -125,7 +125,7 @@ def close_hand(
     books: Books, table: TableRow, hand: HandRow, outcome: HandOutcome, *, reason: str
 ) -> tuple[c.SittingStack, ...]:
     """Marks an open hand closed, drops its empty pot, unlocks its stacks, and says what they hold."""
-    books.drop_pot(chart.pot_account(hand.table_id, hand.hand))
+    books.drop_account(chart.pot_account(hand.table_id, hand.hand))
     hand.outcome = outcome
     hand.steps += 1
     hand.closed_ms = books.now_ms

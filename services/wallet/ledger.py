@@ -10,7 +10,7 @@ from sqlalchemy import Connection, insert, select, update
 from services.runtime.clock import Clock
 from services.runtime.database import Database
 from services.runtime.errors import Fault
-from services.wallet import checks, group, hand_reads, metrics, reads, reports
+from services.wallet import checks, group, hand_reads, metrics, reads, reports, reservation_reads
 from services.wallet import commands as c
 from services.wallet.chart import SHARDS, PlayerState
 from services.wallet.commits import GroupCommitter
@@ -20,6 +20,7 @@ GROUP_MAX: Final = 128
 QUEUE_MAX: Final = 4_096
 
 TABLE_SERVICE: Final = "service/table"
+WALLET_SERVICE: Final = "service/wallet"
 
 A = TypeVar("A", bound=c.Answer)
 
@@ -96,6 +97,26 @@ class Ledger:
         """Closes a sitting."""
         return await self._submit(command, caller, c.CashedOut)
 
+    async def reserve_buy_in(self, command: c.ReserveBuyIn, *, caller: str = TABLE_SERVICE) -> c.Reservation:
+        """Holds cash for a buy-in."""
+        return await self._submit(command, caller, c.Reservation)
+
+    async def commit_reservation(self, command: c.CommitReservation, *, caller: str = TABLE_SERVICE) -> c.Stack:
+        """Opens the sitting with what was held."""
+        return await self._submit(command, caller, c.Stack)
+
+    async def release_reservation(self, command: c.ReleaseReservation, *, caller: str = TABLE_SERVICE) -> c.Released:
+        """Gives what was held back."""
+        return await self._submit(command, caller, c.Released)
+
+    async def expire_reservation(self, command: c.ExpireReservation) -> c.Released:
+        """Gives back what was held past its time."""
+        return await self._submit(command, WALLET_SERVICE, c.Released)
+
+    async def sweep_house(self, command: c.SweepHouse) -> c.Swept:
+        """Gathers one currency's sub-accounts of rake and cashier into their heads."""
+        return await self._submit(command, WALLET_SERVICE, c.Swept)
+
     async def post_forced(self, command: c.PostForced, *, caller: str = TABLE_SERVICE) -> c.Pot:
         """Opens a hand."""
         return await self._submit(command, caller, c.Pot)
@@ -148,6 +169,18 @@ class Ledger:
         checks.check_hand(hand)
         return await self._db.read(hand_reads.read_hand, table, hand)
 
+    async def get_reservation(self, table: str, reservation: str) -> c.Reservation:
+        """One reservation as it stands, or RESERVATION_NOT_FOUND."""
+        checks.check_table(table)
+        checks.check_reservation(reservation)
+        return await self._db.read(reservation_reads.one, table, reservation)
+
+    async def list_reservations(
+        self, table: str = "", after: str = "", limit: int = reads.PAGE_DEFAULT
+    ) -> tuple[c.Reservation, ...]:
+        """Open reservations, of one table or of all, by id after the one given."""
+        return await self._db.read(reservation_reads.open_ones, table, after, limit)
+
     async def get_ledger_summary(self) -> c.LedgerSummary:
         """Totals by kind of account and currency."""
         summary = await self._db.read(reads.summary)
@@ -172,9 +205,19 @@ class Ledger:
 
     async def _submit(self, command: c.Command, caller: str, answer: type[A]) -> A:
         checks.check(command)
-        subject = command.table if isinstance(command, c.TableCommand) else command.player
-        lane = self._lanes[zlib.crc32(subject.encode()) % len(self._lanes)]
+        lane = self._lanes[zlib.crc32(_subject(command).encode()) % len(self._lanes)]
         return cast(A, await lane.submit(group.batch_key(caller, command), command))
+
+
+def _subject(command: c.Command) -> str:
+    """Whose batches are decided in the order of their coming."""
+    match command:
+        case c.SweepHouse():
+            return command.currency
+        case c.CreatePlayer() | c.SetPlayerState() | c.Deposit() | c.Withdraw():
+            return command.player
+        case _:
+            return command.table
 
 
 def _set_player_state(conn: Connection, command: c.SetPlayerState, caller: str, now_ms: int) -> c.Player:

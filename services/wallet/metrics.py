@@ -24,6 +24,17 @@ OPEN_HANDS: Final = telemetry.gauge("fivedraw_wallet_open_hands", "Hands whose p
 SEALED_BATCH: Final = telemetry.gauge(
     "fivedraw_wallet_sealed_batch", "Number of the last batch under the chain's head."
 )
+EXPIRED: Final = telemetry.counter(
+    "fivedraw_wallet_reservations_expired_total", "Reservations given back because their time was over."
+)
+UNSWEPT: Final = telemetry.gauge(
+    "fivedraw_wallet_unswept_minor",
+    "What the sub-accounts of a hot account held, in or out, when the last sweep found them.",
+    ("kind", "currency"),
+)
+SWEEPS_FAILED: Final = telemetry.counter(
+    "fivedraw_wallet_sweeps_failed_total", "Rounds of sweeping that the ledger did not carry out."
+)
 AUDIT_FAULTS: Final = telemetry.gauge("fivedraw_wallet_audit_faults", "Faults that the last check of the ledger found.")
 AUDITED_SECONDS: Final = telemetry.gauge("fivedraw_wallet_audited_timestamp_seconds", "When the last check ended.")
 

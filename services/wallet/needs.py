@@ -11,8 +11,7 @@ from services.wallet.books import Books
 
 # These end or read a hand, or list the table's stacks: they need every open sitting of their table.
 _WHOLE_TABLE: Final = c.AwardPot | c.VoidHand | c.RefundCarry | c.FenceTable
-_OF_A_HAND: Final = c.PostForced | c.CollectBets | c.AwardPot | c.VoidHand
-_OF_A_PLAYER: Final = c.CreatePlayer | c.Deposit | c.Withdraw | c.BuyIn
+_OF_A_PLAYER: Final = c.CreatePlayer | c.Deposit | c.Withdraw | c.BuyIn | c.ReserveBuyIn
 
 
 def tables(wanted: Sequence[c.Command]) -> list[str]:
@@ -27,7 +26,7 @@ def whole_tables(wanted: Sequence[c.Command]) -> list[str]:
 
 def hands(wanted: Sequence[c.Command]) -> set[tuple[str, int]]:
     """The hands named, as (table, hand)."""
-    return {(command.table, command.hand) for command in wanted if isinstance(command, _OF_A_HAND)}
+    return {(command.table, command.hand) for command in wanted if isinstance(command, c.HandCommand)}
 
 
 def sittings(wanted: Sequence[c.Command]) -> set[str]:
@@ -38,7 +37,7 @@ def sittings(wanted: Sequence[c.Command]) -> set[str]:
 def sittings_named(command: c.Command) -> tuple[str, ...]:
     """The sittings that one command names."""
     match command:
-        case c.BuyIn() | c.TopUp() | c.CashOut():
+        case c.BuyIn() | c.TopUp() | c.CashOut() | c.ReserveBuyIn():
             return (command.sitting,)
         case c.PostForced():
             return (*command.dealt_in, *(line.sitting for line in command.postings))
@@ -48,6 +47,11 @@ def sittings_named(command: c.Command) -> tuple[str, ...]:
             return tuple(line.sitting for line in command.wins)
         case _:
             return ()
+
+
+def reservations(wanted: Sequence[c.Command]) -> set[str]:
+    """The reservations named; the sittings that they are for are needed too."""
+    return {command.reservation for command in wanted if isinstance(command, c.ReservationCommand)}
 
 
 def players(wanted: Sequence[c.Command]) -> set[str]:
@@ -71,6 +75,13 @@ def accounts(wanted: Sequence[c.Command], books: Books) -> set[str]:
             case c.BuyIn():
                 names.add(chart.cash_account(command.player, command.currency))
                 names.add(chart.stack_account(command.sitting))
+            case c.ReserveBuyIn():
+                names.add(chart.cash_account(command.player, command.currency))
+                names.add(chart.reserved_account(command.reservation))
+            case c.CommitReservation() | c.ReleaseReservation() | c.ExpireReservation():
+                names |= _of_reservation(books, command.reservation)
+            case c.SweepHouse():
+                names.update(chart.hot_accounts(command.currency))
             case c.TopUp() | c.CashOut():
                 row = books.sittings.get(command.sitting)
                 if row is not None:
@@ -83,6 +94,14 @@ def accounts(wanted: Sequence[c.Command], books: Books) -> set[str]:
             case c.AwardPot() | c.VoidHand() | c.RefundCarry() | c.FenceTable():
                 names |= _of_whole_table(books, command)
     return names
+
+
+def _of_reservation(books: Books, reservation: str) -> set[str]:
+    row = books.reservations.get(reservation)
+    if row is None:
+        return set()
+    cash = chart.cash_account(row.player, row.currency)
+    return {cash, chart.reserved_account(reservation), chart.stack_account(row.sitting)}
 
 
 def _of_whole_table(books: Books, command: c.AwardPot | c.VoidHand | c.RefundCarry | c.FenceTable) -> set[str]:

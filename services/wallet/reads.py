@@ -8,7 +8,7 @@ from msgspec import Struct
 from sqlalchemy import BigInteger, Connection, and_, case, cast, func, or_, select
 
 from services.runtime.errors import Fault
-from services.wallet import chart
+from services.wallet import chart, reservation_reads
 from services.wallet import commands as c
 from services.wallet.books import LINES_MAX
 from services.wallet.chart import AccountKind, HandOutcome, PlayerState, TransferCode
@@ -60,6 +60,7 @@ def balances(conn: Connection, name: str) -> c.Balances:
     return c.Balances(
         tuple(c.Balance(currency, balance) for currency, balance in cash),
         tuple(c.Balance(currency, balance) for currency, balance in on_tables.items()),
+        reservation_reads.held(conn, name),
     )
 
 

@@ -112,6 +112,23 @@ sittings: Final = Table(
     Column("opened_ms", BigInteger, nullable=False),
 )
 
+reservations: Final = Table(
+    "reservations",
+    metadata,
+    Column("reservation", Text, primary_key=True),
+    Column("table_id", Text, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
+    Column("sitting", Text, nullable=False),
+    Column("player", Text, nullable=False),
+    Column("seat", SmallInteger, nullable=False),
+    Column("currency", Text, nullable=False),
+    Column("amount", BigInteger, nullable=False),
+    Column("state", SmallInteger, nullable=False),
+    Column("opened_ms", BigInteger, nullable=False),
+    Column("expires_ms", BigInteger, nullable=False),
+    Column("closed_ms", BigInteger, nullable=False),
+)
+
 seals: Final = Table(
     "seals",
     metadata,

@@ -17,11 +17,7 @@ def buy_in(books: Books, command: c.BuyIn) -> c.Stack:
     CURRENCY_MISMATCH, PLAYER_FROZEN, INSUFFICIENT_FUNDS.
     """
     table = at_epoch(books, command.table, command.epoch)
-    known = books.sittings.get(command.sitting)
-    if known is not None and not known.open:
-        raise Fault("SITTING_CLOSED", f"sitting {command.sitting} is closed", sitting=command.sitting)
-    if known is not None:
-        raise Fault("SITTING_EXISTS", f"sitting {command.sitting} is open", sitting=command.sitting)
+    require_new_sitting(books, command.sitting)
     player = require_player(books, command.player)
     require_currency(table, command.currency)
     require_active(player)
@@ -30,19 +26,8 @@ def buy_in(books: Books, command: c.BuyIn) -> c.Stack:
     books.open_account(stack, AccountKind.STACK, command.player, command.currency)
     books.post([Move(TransferCode.BUY_IN, cash, stack, command.amount_minor)])
     settle_currency(books, table, command.currency)
-    _add(
-        books,
-        SittingRow(
-            sitting=command.sitting,
-            table_id=command.table,
-            player=command.player,
-            seat=command.seat,
-            currency=command.currency,
-            open=True,
-            locked_hand=0,
-            cashed_out=0,
-            opened_ms=books.now_ms,
-        ),
+    open_sitting(
+        books, table, sitting=command.sitting, player=command.player, seat=command.seat, currency=command.currency
     )
     return c.Stack(books.balance(stack))
 
@@ -94,16 +79,46 @@ def at_epoch(books: Books, table_id: str, epoch: int) -> TableRow:
     """The table's row; refuses an epoch older than the ledger has seen, and takes note of a newer one."""
     table = books.at_table(table_id)
     if epoch < table.epoch:
-        raise Fault(
-            "STALE_EPOCH",
-            f"table {table_id} is at epoch {table.epoch}, not {epoch}",
-            epoch=str(table.epoch),
-            table=f"tables/{table_id}",
-        )
+        raise stale_epoch(table, epoch)
     if epoch > table.epoch:
         table.epoch = epoch
         books.changed_tables.add(table_id)
     return table
+
+
+def stale_epoch(table: TableRow, epoch: int) -> Fault:
+    """The refusal of what was begun under an older epoch than the table is at."""
+    return Fault(
+        "STALE_EPOCH",
+        f"table {table.table_id} is at epoch {table.epoch}, not {epoch}",
+        epoch=str(table.epoch),
+        table=f"tables/{table.table_id}",
+    )
+
+
+def require_new_sitting(books: Books, name: str) -> None:
+    """Refuses the id of a sitting that was there before, with SITTING_CLOSED or SITTING_EXISTS."""
+    known = books.sittings.get(name)
+    if known is not None and not known.open:
+        raise Fault("SITTING_CLOSED", f"sitting {name} is closed", sitting=name)
+    if known is not None:
+        raise Fault("SITTING_EXISTS", f"sitting {name} is open", sitting=name)
+
+
+def open_sitting(books: Books, table: TableRow, *, sitting: str, player: str, seat: int, currency: str) -> None:
+    """Takes a new, open sitting onto the books."""
+    row = SittingRow(
+        sitting=sitting,
+        table_id=table.table_id,
+        player=player,
+        seat=seat,
+        currency=currency,
+        open=True,
+        locked_hand=0,
+        cashed_out=0,
+        opened_ms=books.now_ms,
+    )
+    _add(books, row)
 
 
 def require_sitting(books: Books, table_id: str, name: str) -> SittingRow:

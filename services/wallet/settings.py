@@ -19,6 +19,9 @@ class WalletSettings(ServiceSettings):
     # Which sub-account of the hot accounts this process's first lane posts to, the other lanes to those after it. Keep
     # the replicas' apart, or they wait for each other.
     wallet_shard: int = Field(default=0, ge=0, le=15)
+    # How often reservations past their time are given back, and hot accounts swept into their heads.
+    wallet_expiry_interval_ms: int = Field(default=1_000, ge=10)
+    wallet_sweep_interval_ms: int = Field(default=60_000, ge=1_000)
     # Sealing and checking what is new, and reading all of it.
     wallet_seal_interval_ms: int = Field(default=1_000, ge=10)
     wallet_audit_interval_ms: int = Field(default=3_600_000, ge=1_000)

@@ -13,8 +13,17 @@ from sqlalchemy import Connection, Table
 
 from services.wallet import commands as c
 from services.wallet import needs, schema
-from services.wallet.books import AccountRow, Books, HandRow, PlayerRow, SittingRow, StoredBatch, TableRow
-from services.wallet.chart import AccountKind, HandOutcome, PlayerState, TransferCode
+from services.wallet.books import (
+    AccountRow,
+    Books,
+    HandRow,
+    PlayerRow,
+    ReservationRow,
+    SittingRow,
+    StoredBatch,
+    TableRow,
+)
+from services.wallet.chart import AccountKind, HandOutcome, PlayerState, ReservationState, TransferCode
 from services.wallet.row_sets import (
     Row,
     Statement,
@@ -67,6 +76,12 @@ _SITTINGS: Final = """
     SELECT s.sitting, s.table_id, s.player, s.seat, s.currency, s.open, s.locked_hand, s.cashed_out, s.opened_ms,
         p.display_name, p.display_key, p.state, p.created_ms
     FROM sittings s LEFT JOIN players p ON p.player = s.player"""
+
+_RESERVATIONS: Final = """
+    SELECT r.reservation, r.table_id, r.epoch, r.sitting, r.player, r.seat, r.currency, r.amount, r.state, r.opened_ms,
+        r.expires_ms, r.closed_ms, p.display_name, p.display_key, p.state, p.created_ms
+    FROM reservations r LEFT JOIN players p ON p.player = r.player"""
+_RESERVED_SITTINGS: Final = f"{_SITTINGS} JOIN reservations r ON r.sitting = s.sitting"
 
 _LINES_OF_HANDS: Final = """
     SELECT t.code, t.debit, t.credit, t.amount FROM batches b JOIN transfers t ON t.batch_no = b.batch_no
@@ -130,6 +145,7 @@ def flush(conn: Connection, books: Books) -> None:
     balances = sorted(books.changed_accounts - books.new_accounts.keys())
     hands = sorted(books.changed_hands - books.new_hands.keys())
     sittings = sorted(books.changed_sittings - books.new_sittings.keys())
+    reservations = sorted(books.changed_reservations - books.new_reservations.keys())
     run(
         conn,
         [
@@ -137,6 +153,7 @@ def flush(conn: Connection, books: Books) -> None:
             inserted(conn, schema.accounts, map(_of, books.new_accounts.values())),
             inserted(conn, schema.hands, map(_of, books.new_hands.values())),
             inserted(conn, schema.sittings, map(_of, books.new_sittings.values())),
+            inserted(conn, schema.reservations, map(_of, books.new_reservations.values())),
             inserted(conn, schema.batches, books.new_batches),
             inserted(conn, schema.transfers, books.new_transfers),
             updated(
@@ -150,6 +167,7 @@ def flush(conn: Connection, books: Books) -> None:
             _updated(conn, schema.table_ledgers, 1, [books.tables[key] for key in sorted(books.changed_tables)]),
             _updated(conn, schema.hands, 2, [books.hands[at] for at in hands]),
             _updated(conn, schema.sittings, 1, [books.sittings[key] for key in sittings]),
+            _updated(conn, schema.reservations, 1, [books.reservations[key] for key in reservations]),
         ],
     )
     books.mark_written()
@@ -165,6 +183,7 @@ def _load_under_tables(
     else:
         begin, of_hands = Statement(_BEGIN_ON_SQLITE, ()), _HANDS_ON_SQLITE
     named = sorted(needs.hands(wanted))
+    reservations = needs.reservations(wanted)
     state, locked, stored, *of_tables, by_name, by_display = run(
         conn,
         [
@@ -175,6 +194,8 @@ def _load_under_tables(
             Statement(of_hands, (as_json(named),)) if named else None,
             among(conn, _SITTINGS, "s.sitting", needs.sittings(wanted)),
             among(conn, _SITTINGS, "s.table_id", needs.whole_tables(wanted), "AND s.open"),
+            among(conn, _RESERVED_SITTINGS, "r.reservation", reservations),
+            among(conn, _RESERVATIONS, "r.reservation", reservations),
             among(conn, _PLAYERS, "player", needs.players(wanted)),
             among(conn, _PLAYERS, "display_key", needs.display_keys(wanted)),
         ],
@@ -186,10 +207,11 @@ def _load_under_tables(
         return False
     for key, *rest in stored:
         books.batches[key] = StoredBatch(*rest)
-    current_hands, named_hands, named_sittings, open_sittings = of_tables
+    current_hands, named_hands, named_sittings, open_sittings, reserved_sittings, reserved = of_tables
     for table_id, hand, epoch, outcome, *rest in (*current_hands, *named_hands):
         books.hands[table_id, hand] = HandRow(table_id, hand, epoch, HandOutcome(outcome), *rest)
-    _add_sittings(books, (*named_sittings, *open_sittings))
+    _add_sittings(books, (*named_sittings, *open_sittings, *reserved_sittings))
+    _add_reservations(books, reserved)
     for player, display_name, display_key, state_no, created_ms in (*by_name, *by_display):
         profile = PlayerRow(player, display_name, display_key, PlayerState(state_no), created_ms)
         books.players.setdefault(player, profile)
@@ -208,10 +230,23 @@ def _add_sittings(books: Books, rows: Iterable[Row]) -> None:
         sitting = SittingRow(*of_sitting)
         sitting.open = bool(sitting.open)
         books.add_sitting(sitting)
-        if state is not None and sitting.player not in books.players:
-            books.players[sitting.player] = PlayerRow(
-                sitting.player, display_name, display_key, PlayerState(state), created_ms
-            )
+        _add_owner(books, sitting.player, display_name, display_key, state, created_ms)
+
+
+def _add_reservations(books: Books, rows: Iterable[Row]) -> None:
+    for row in rows:
+        *of_reservation, display_name, display_key, state, created_ms = row
+        reservation = ReservationRow(*of_reservation)
+        reservation.state = ReservationState(reservation.state)
+        books.reservations[reservation.reservation] = reservation
+        _add_owner(books, reservation.player, display_name, display_key, state, created_ms)
+
+
+def _add_owner(books: Books, player: str, *profile: Any) -> None:
+    """The player of a joined row, which is nobody's where it only marks an id as used."""
+    display_name, display_key, state, created_ms = profile
+    if state is not None and player not in books.players:
+        books.players[player] = PlayerRow(player, display_name, display_key, PlayerState(state), created_ms)
 
 
 def _lines_of_hands(conn: Connection, table_id: str, first_hand: int, last_hand: int) -> Sequence[Row]:

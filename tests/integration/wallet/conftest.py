@@ -21,7 +21,8 @@ from tests import servers
 from tests.integration.wallet.house import House
 
 TABLES = (
-    "batches", "transfers", "accounts", "players", "player_changes", "table_ledgers", "hands", "sittings", "seals"
+    "batches", "transfers", "accounts", "players", "player_changes", "table_ledgers", "hands", "sittings",
+    "seals", "reservations"
 )  # fmt: skip
 
 

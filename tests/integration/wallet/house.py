@@ -39,12 +39,14 @@ def returned(**amounts: int) -> tuple[c.SittingAmount, ...]:
 class House:
     """One ledger and the table `t1`; a sitting is called by its player's name."""
 
-    def __init__(self, ledger: Ledger, *, table: str = "t1", epoch: int = 1, currency: str = "EUR") -> None:
+    def __init__(
+        self, ledger: Ledger, *, table: str = "t1", epoch: int = 1, currency: str = "EUR", first_id: int = 1
+    ) -> None:
         self.ledger = ledger
         self.table = table
         self.epoch = epoch
         self.currency = currency
-        self._ids = itertools.count(1)
+        self._ids = itertools.count(first_id)
 
     def id(self) -> str:
         return f"{self.table}-{next(self._ids)}"
@@ -104,6 +106,20 @@ class House:
 
     async def refund_carry(self) -> c.CarryRefunded:
         return await self.ledger.refund_carry(c.RefundCarry(self.id(), self.table, self.epoch))
+
+    async def reserve(
+        self, player: str, amount: int, *, name: str = "r", sitting: str = "late", hold_ms: int = 60_000, id: str = ""
+    ) -> c.Reservation:
+        command = c.ReserveBuyIn(
+            id or self.id(), self.table, self.epoch, name, sitting, player, self.currency, amount, 4, hold_ms
+        )
+        return await self.ledger.reserve_buy_in(command)
+
+    async def commit(self, name: str = "r", *, id: str = "", table: str = "") -> c.Stack:
+        return await self.ledger.commit_reservation(c.CommitReservation(id or self.id(), table or self.table, name))
+
+    async def release(self, name: str = "r", *, id: str = "", table: str = "") -> c.Released:
+        return await self.ledger.release_reservation(c.ReleaseReservation(id or self.id(), table or self.table, name))
 
     async def stacks(self) -> dict[str, int]:
         known = await self.ledger.get_table_ledger(self.table)

@@ -59,6 +59,11 @@ TAMPERINGS: dict[str, tuple[str, str]] = {
     "a stack's lock opened": ("UPDATE sittings SET locked_hand = 77 WHERE sitting = 'ann'", "STACK_LOCK_WRONG"),
     "a stack given to another player": ("UPDATE sittings SET player = 'bob' WHERE sitting = 'ann'", "STACK_WITHOUT"),
     "a currency turned": ("UPDATE accounts SET currency = 'USD' WHERE account = 'player/ann/EUR'", "CURRENCY_DIFFERS"),
+    "a reservation's amount raised": ("UPDATE reservations SET amount = amount + 1", "RESERVATION_DIFFERS"),
+    "a reservation ended, and its cash left lying": (
+        "UPDATE reservations SET state = 3",
+        "RESERVATION_DIFFERS",
+    ),
     "a player erased": ("DELETE FROM players WHERE player = 'ann'", "CASH_WITHOUT_PLAYER"),
 }
 
@@ -74,14 +79,15 @@ async def sealed(house: House, auditor: Auditor) -> House:
     await house.cash_out("cid")
     await auditor.seal()
     await house.forced(4, "ann bob", antes(ann=2, bob=2))
+    await house.reserve("ann", 30)
     return house
 
 
 async def test_a_ledger_that_was_left_alone_is_clean(sealed, auditor):
     report = await auditor.audit()
     assert report.faults == ()
-    # 6 deposits and buy-ins, twice 6 of a hand, void 2, cash-out 1, forced 2: 23 transfers.
-    assert report.entries_checked == 46
+    # 6 deposits and buy-ins, twice 6 of a hand, void 2, cash-out 1, forced 2, reserved 1: 24 transfers.
+    assert report.entries_checked == 48
     assert report.head == await auditor.seal() or report.head != chain.GENESIS
 
 

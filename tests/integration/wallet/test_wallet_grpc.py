@@ -9,6 +9,7 @@ import grpc
 import pytest
 from fivedraw.wallet.v1 import wallet_service_pb2 as pb
 from fivedraw.wallet.v1 import wallet_service_pb2_grpc as pb_grpc
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from services.runtime.errors import Fault
@@ -30,9 +31,20 @@ TABLE_CALLS = (
     ("FenceTable", pb.FenceTableRequest),
 )
 
+RESERVATION_CALLS = (
+    ("ReserveBuyIn", pb.ReserveBuyInRequest),
+    ("CommitReservation", pb.CommitReservationRequest),
+    ("ReleaseReservation", pb.ReleaseReservationRequest),
+    ("GetReservation", pb.GetReservationRequest),
+    ("ListReservations", pb.ListReservationsRequest),
+)
+
 STEP = {"batch_id": "b", "table": "tables/t1", "epoch": 1}
 BUY_IN = STEP | {"sitting": "s", "player": "players/ann", "currency": "EUR", "amount_minor": 1, "seat": 1}
 FORCED = STEP | {"hand": 1, "dealt_in": ["s"], "currency": "EUR"}
+HOLD = Duration(seconds=60)
+RESERVE = BUY_IN | {"reservation": "r", "hold": HOLD}
+END = {"batch_id": "e", "table": "tables/t1", "reservation": "r"}
 ANTE = pb.SittingAmount(sitting="s", amount_minor=1, code=pb.TRANSFER_CODE_ANTE)
 
 TABLE_GARBAGE = (
@@ -78,6 +90,22 @@ TABLE_GARBAGE = (
     ("RefundCarry", pb.RefundCarryRequest(table="tables/t1", epoch=1), "batch_id"),
     ("GetTableLedger", pb.GetTableLedgerRequest(table="tables/"), "table"),
     ("FenceTable", pb.FenceTableRequest(table="tables/t1"), "epoch"),
+)
+
+RESERVATION_GARBAGE = (
+    ("ReserveBuyIn", pb.ReserveBuyInRequest(), "table"),
+    ("ReserveBuyIn", pb.ReserveBuyInRequest(**RESERVE | {"reservation": "r r"}), "reservation"),
+    ("ReserveBuyIn", pb.ReserveBuyInRequest(**RESERVE | {"reservation": "r" * 121}), "reservation"),
+    ("ReserveBuyIn", pb.ReserveBuyInRequest(**RESERVE | {"amount_minor": -1}), "amount_minor"),
+    ("ReserveBuyIn", pb.ReserveBuyInRequest(**RESERVE | {"hold": Duration(nanos=999_999_999)}), "hold"),
+    ("ReserveBuyIn", pb.ReserveBuyInRequest(**RESERVE | {"hold": Duration(seconds=7 * 86_400 + 1)}), "hold"),
+    ("ReserveBuyIn", pb.ReserveBuyInRequest(**RESERVE | {"hold": Duration(seconds=2**62)}), "hold"),
+    ("CommitReservation", pb.CommitReservationRequest(**END | {"batch_id": ""}), "batch_id"),
+    ("CommitReservation", pb.CommitReservationRequest(**END | {"table": "t1"}), "table"),
+    ("ReleaseReservation", pb.ReleaseReservationRequest(**END | {"reservation": LONG}), "reservation"),
+    ("GetReservation", pb.GetReservationRequest(table="tables/t1"), "reservation"),
+    ("ListReservations", pb.ListReservationsRequest(page_size=501), "page_size"),
+    ("ListReservations", pb.ListReservationsRequest(page_token="'; --"), "page_token"),
 )
 
 WALLET_GARBAGE = (
@@ -199,6 +227,46 @@ async def test_only_the_table_service_moves_chips_at_tables(wire):
             assert fault.reason == "PERMISSION_DENIED", method
 
 
+async def test_players_and_operators_end_no_reservation(wire):
+    for roles, allowed in {("player",): set(), ("operator",): {"GetReservation", "ListReservations"}}.items():
+        caller = wire(pb_grpc.ReservationServiceStub, "pat", *roles)
+        for method, request in RESERVATION_CALLS:
+            if method not in allowed:
+                fault = await reason_of(getattr(caller, method)(request(), timeout=DEADLINE))
+                assert fault.reason == "PERMISSION_DENIED", method
+
+
+async def test_a_cashier_outside_confirms_a_buy_in(wire, house):
+    table = wire(pb_grpc.ReservationServiceStub, as_service="table")
+    cashier = wire(pb_grpc.ReservationServiceStub, "fin", "finance")
+    asked = RESERVE | {"batch_id": "r", "sitting": "late", "amount_minor": 70, "seat": 4}
+    made = (await table.ReserveBuyIn(pb.ReserveBuyInRequest(**asked), timeout=DEADLINE)).reservation
+    assert (made.player, made.seat, made.amount_minor, made.state) == (
+        "players/ann",
+        4,
+        70,
+        pb.RESERVATION_STATE_OPEN,
+    )
+    assert made.expire_time.ToMilliseconds() - made.create_time.ToMilliseconds() == 60_000
+    ann = wire(pb_grpc.WalletServiceStub, "ann", "player")
+    balances = await ann.GetBalances(pb.GetBalancesRequest(player="players/ann"), timeout=DEADLINE)
+    assert [balance.amount_minor for balance in balances.reserved] == [70]
+    listed = await cashier.ListReservations(pb.ListReservationsRequest(page_size=1), timeout=DEADLINE)
+    assert ([each.reservation for each in listed.reservations], listed.next_page_token) == (["r"], "")
+    end = pb.CommitReservationRequest(**END)
+    assert (await cashier.CommitReservation(end, timeout=DEADLINE)).stack_minor == 70
+    known = await table.GetReservation(pb.GetReservationRequest(table="tables/t1", reservation="r"), timeout=DEADLINE)
+    assert known.reservation.state == pb.RESERVATION_STATE_COMMITTED
+    late = pb.ReleaseReservationRequest(**END | {"batch_id": "l"})
+    fault = await reason_of(cashier.ReleaseReservation(late, timeout=DEADLINE))
+    assert (fault.reason, fault.metadata["outcome"]) == ("RESERVATION_CLOSED", "committed")
+    await table.ReserveBuyIn(
+        pb.ReserveBuyInRequest(**asked | {"batch_id": "r2", "reservation": "r2", "sitting": "later"}), timeout=DEADLINE
+    )
+    no = pb.ReleaseReservationRequest(**END | {"batch_id": "n", "reservation": "r2"})
+    assert (await cashier.ReleaseReservation(no, timeout=DEADLINE)).amount_minor == 70
+
+
 async def test_a_player_makes_and_sees_only_itself(wire):
     ann = wire(pb_grpc.WalletServiceStub, "ann", "player")
     mine = pb.CreatePlayerRequest(request_id="r", player_id="ann", display_name="Ann")
@@ -227,7 +295,8 @@ async def test_a_player_makes_and_sees_only_itself(wire):
 async def test_garbage_is_answered_with_the_fields_name_and_changes_nothing(wire, ledger):
     table = wire(pb_grpc.TableLedgerServiceStub, as_service="table")
     desk = wire(pb_grpc.WalletServiceStub, "op", "operator", "finance")
-    for stub, calls in ((table, TABLE_GARBAGE), (desk, WALLET_GARBAGE)):
+    held = wire(pb_grpc.ReservationServiceStub, as_service="table")
+    for stub, calls in ((table, TABLE_GARBAGE), (desk, WALLET_GARBAGE), (held, RESERVATION_GARBAGE)):
         for method, request, field in calls:
             fault = await reason_of(getattr(stub, method)(request, timeout=DEADLINE))
             assert (fault.reason, fault.metadata.get("field")) == ("INVALID_REQUEST", field), (method, request)

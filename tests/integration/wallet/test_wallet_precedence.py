@@ -184,6 +184,63 @@ async def fence_table(desk: Desk) -> Repairs:
     yield c.FenceTable("t1", 2)
 
 
+async def reserve_buy_in(desk: Desk) -> Repairs:
+    house = desk.house
+    await house.cash_out("bob")
+    await house.reserve("ann", 1, name="ended")
+    await house.release("ended")
+    await house.reserve("ann", 1, name="open")
+    command = c.ReserveBuyIn("x", "t1", 1, "ended", "bob", "nobody", "USD", 5000, 1, 60_000)
+    yield command
+    yield (command := replace(command, epoch=2))
+    yield (command := replace(command, reservation="open"))
+    yield (command := replace(command, reservation="new"))
+    yield (command := replace(command, sitting="ann"))
+    yield (command := replace(command, sitting="fresh"))
+    await house.freeze("ann")
+    yield (command := replace(command, player="ann"))
+    yield (command := replace(command, currency="EUR"))
+    await house.freeze("ann", PlayerState.ACTIVE)
+    yield command
+    yield replace(command, amount_minor=10)
+
+
+async def commit_reservation(desk: Desk) -> Repairs:
+    """One reservation for each refusal, since an open one cannot be changed; each has all the later faults too."""
+    house, other = desk.house, House(desk.house.ledger, table="t2")
+    house.currency = other.currency = "USD"
+    await house.deposit("ann", 100)
+    house.currency = "EUR"
+    for name in ("ended", "stale"):
+        await other.reserve("ann", 1, name=name, sitting="left")
+    await other.release("ended")
+    await other.fence(2)
+    # Table t2 has no currency until its first chips, which are euros.
+    for name, sitting in (("left", "left"), ("taken", "sits"), ("dollars", "fresh")):
+        await other.reserve("ann", 1, name=name, sitting=sitting)
+    other.currency = "EUR"
+    await other.reserve("ann", 1, name="frozen", sitting="late")
+    await other.buy_in("cid", 1, sitting="left")
+    await other.cash_out("left")
+    await other.buy_in("cid", 1, sitting="sits")
+    await house.freeze("ann")
+    command = c.CommitReservation("x", "t2", "unknown")
+    for name in ("unknown", "ended", "stale", "left", "taken", "dollars", "frozen"):
+        yield replace(command, reservation=name)
+    await house.freeze("ann", PlayerState.ACTIVE)
+    yield replace(command, reservation="frozen")
+
+
+async def release_reservation(desk: Desk) -> Repairs:
+    await desk.house.reserve("ann", 10, name="done")
+    await desk.house.commit("done")
+    await desk.house.reserve("ann", 10, name="open", sitting="later")
+    command = c.ReleaseReservation("x", "t1", "unknown")
+    yield command
+    yield (command := replace(command, reservation="done"))
+    yield replace(command, reservation="open")
+
+
 OPERATIONS = {
     "CreatePlayer": create_player,
     "Deposit": deposit,
@@ -197,6 +254,9 @@ OPERATIONS = {
     "VoidHand": void_hand,
     "RefundCarry": refund_carry,
     "FenceTable": fence_table,
+    "ReserveBuyIn": reserve_buy_in,
+    "CommitReservation": commit_reservation,
+    "ReleaseReservation": release_reservation,
 }
 
 METHODS = {
@@ -212,6 +272,9 @@ METHODS = {
     "VoidHand": "void_hand",
     "RefundCarry": "refund_carry",
     "FenceTable": "fence_table",
+    "ReserveBuyIn": "reserve_buy_in",
+    "CommitReservation": "commit_reservation",
+    "ReleaseReservation": "release_reservation",
 }
 
 

@@ -12,6 +12,8 @@ from tests.property.wallet.model import Model
 
 CASH = 2_000
 ATTEMPTS_MAX = 20
+# Nothing expires of itself in a life; that it does is an operation.
+HOLD_MS = 24 * 3_600_000
 
 
 class Driver:
@@ -56,6 +58,19 @@ class Driver:
         command = c.BuyIn(batch_id, self.table, epoch, name, player, "EUR", amount, seat)
         return await self.ledger.buy_in(command)
 
+    async def _reserve(self, batch_id, epoch, name, sitting, player, amount, seat):  # noqa: PLR0917 - the model's words
+        command = c.ReserveBuyIn(batch_id, self.table, epoch, name, sitting, player, "EUR", amount, seat, HOLD_MS)
+        return await self.ledger.reserve_buy_in(command)
+
+    async def _commit(self, batch_id, name):
+        return await self.ledger.commit_reservation(c.CommitReservation(batch_id, self.table, name))
+
+    async def _release(self, batch_id, name):
+        return await self.ledger.release_reservation(c.ReleaseReservation(batch_id, self.table, name))
+
+    async def _expire(self, _, name):
+        return await self.ledger.expire_reservation(c.ExpireReservation(f"expire {name}", self.table, name))
+
     async def _top_up(self, batch_id, epoch, name, amount):
         return await self.ledger.top_up(c.TopUp(batch_id, self.table, epoch, name, amount))
 
@@ -90,8 +105,9 @@ class Driver:
         for player in self.players:
             balances = await self.ledger.get_balances(player)
             cash = sum(balance.amount_minor for balance in balances.cash)
-            if cash != model.cash[player]:
-                found.append(f"{player} has {cash}, not {model.cash[player]}")
+            held = sum(balance.amount_minor for balance in balances.reserved)
+            if (cash, held) != (model.cash[player], model.reserved(player)):
+                found.append(f"{player} has {cash} and {held}, not {model.cash[player]} and {model.reserved(player)}")
         known = await self.ledger.get_table_ledger(self.table)
         stacks = {stack.sitting: stack.stack_minor for stack in known.stacks}
         expected = {name: sitting.stack for name, sitting in model.sittings.items() if sitting.open}
@@ -110,7 +126,9 @@ def _shown(answer) -> str:
     match answer:
         case None:
             return "OK"
-        case c.Balance() | c.CashedOut() | c.CarryRefunded():
+        case c.Reservation():
+            return f"OK {answer.reservation}"
+        case c.Balance() | c.CashedOut() | c.CarryRefunded() | c.Released():
             return f"OK {answer.amount_minor}"
         case c.Player():
             return f"OK {answer.player}"
@@ -164,8 +182,33 @@ def random_operation(chance: random.Random, model: Model, driver: Driver) -> tup
         ("fence", epoch + chance.choice((0, 0, 1))),
         ("refund", epoch),
         ("void", epoch, number),
+        *_of_reservations(chance, model, driver, epoch),
     )
-    return chance.choices(others, (2, 2, 6, 3, 2, 2, 1, 2, 1))[0]
+    return chance.choices(others, (2, 2, 6, 3, 2, 2, 1, 2, 1, 4, 2, 1, 1))[0]
+
+
+def _of_reservations(chance: random.Random, model: Model, driver: Driver, epoch: int) -> tuple[tuple, ...]:
+    player = chance.choice(driver.players)
+    fresh = f"{driver.table}.r{len(model.reservations)}"
+    known = chance.choice([*model.reservations, fresh])
+    made = [name for name, held in model.reservations.items() if held.player] or [known]
+    waiting = [name for name, held in model.reservations.items() if held.state == "open"] or [known]
+    sitting = f"{player}.{chance.randint(1, 3)}"
+    return (
+        (
+            "reserve",
+            epoch,
+            chance.choice((fresh, fresh, known)),
+            sitting,
+            player,
+            chance.randint(1, 600),
+            _seat(driver, player),
+        ),
+        ("commit", chance.choice((chance.choice(waiting), known))),
+        ("release", chance.choice((chance.choice(waiting), known))),
+        # A sweeper names none that was never made.
+        ("expire", chance.choice(made)) if made != [known] or known in model.reservations else ("commit", known),
+    )
 
 
 def _seat(driver: Driver, player: str) -> int:

@@ -33,12 +33,23 @@ class Hand:
 
 
 @dataclass
+class Reservation:
+    player: str
+    epoch: int
+    sitting: str
+    seat: int
+    amount: int
+    state: str = "open"
+
+
+@dataclass
 class Model:
     """One table, its players, the house."""
 
     cash: dict[str, int] = field(default_factory=dict)
     frozen: set[str] = field(default_factory=set)
     sittings: dict[str, Sitting] = field(default_factory=dict)
+    reservations: dict[str, Reservation] = field(default_factory=dict)
     hands: dict[int, Hand] = field(default_factory=dict)
     answers: dict[str, tuple[object, str]] = field(default_factory=dict)
     epoch: int = 0
@@ -58,6 +69,9 @@ class Model:
             return self.freeze(*content)
         if operation == "fence":
             return self.fence(*content)
+        if operation == "expire":
+            # The ledger names this batch itself, by the reservation.
+            batch_id = f"expire {content[0]}"
         if batch_id in self.answers:
             before, answer = self.answers[batch_id]
             return answer if before == asked else "BATCH_CONFLICT"
@@ -82,6 +96,62 @@ class Model:
         self.cash[player] -= amount
         self.issued -= amount
         return f"OK {self.cash[player]}"
+
+    def reserve(self, epoch: int, name: str, sitting: str, player: str, amount: int, seat: int) -> str:  # noqa: PLR0917
+        if self._stale(epoch):
+            return "STALE_EPOCH"
+        known = self.reservations.get(name)
+        if known:
+            return "RESERVATION_EXISTS" if known.state == "open" else "RESERVATION_CLOSED"
+        seated = self.sittings.get(sitting)
+        if seated:
+            return "SITTING_EXISTS" if seated.open else "SITTING_CLOSED"
+        if player in self.frozen:
+            return "PLAYER_FROZEN"
+        if self.cash[player] < amount:
+            return "INSUFFICIENT_FUNDS"
+        self.cash[player] -= amount
+        self.reservations[name] = Reservation(player, epoch, sitting, seat, amount)
+        return f"OK {name}"
+
+    def commit(self, name: str) -> str:
+        held = self.reservations.get(name)
+        if held is None or not held.player:
+            return "RESERVATION_NOT_FOUND"
+        if held.state != "open":
+            return "RESERVATION_CLOSED"
+        if held.epoch < self.epoch:
+            return "STALE_EPOCH"
+        seated = self.sittings.get(held.sitting)
+        if seated:
+            return "SITTING_EXISTS" if seated.open else "SITTING_CLOSED"
+        if held.player in self.frozen:
+            return "PLAYER_FROZEN"
+        self.sittings[held.sitting] = Sitting(held.player, held.seat, held.amount)
+        held.state = "committed"
+        return f"OK {held.amount}"
+
+    def release(self, name: str) -> str:
+        held = self.reservations.get(name)
+        if held is None:
+            self.reservations[name] = Reservation("", 0, "", 0, 0, "released")
+            return "RESERVATION_NOT_FOUND"
+        return self.expire(name)
+
+    def expire(self, name: str) -> str:
+        held = self.reservations.get(name)
+        if held is None or not held.player:
+            return "RESERVATION_NOT_FOUND"
+        if held.state == "committed":
+            return "RESERVATION_CLOSED"
+        if held.state == "open":
+            self.cash[held.player] += held.amount
+            held.state = "given back"
+        return f"OK {held.amount}"
+
+    def reserved(self, player: str) -> int:
+        """What the player's open reservations hold."""
+        return sum(held.amount for held in self.reservations.values() if held.state == "open" and held.player == player)
 
     def buy_in(self, epoch: int, name: str, player: str, amount: int, seat: int) -> str:
         if self._stale(epoch):
@@ -242,7 +312,8 @@ class Model:
         """Everything inside the house, less what came in: 0."""
         pots = sum(hand.pot for hand in self.hands.values() if hand.outcome == "open")
         stacks = sum(sitting.stack for sitting in self.sittings.values())
-        return sum(self.cash.values()) + stacks + pots + self.carry + self.rake - self.issued
+        held = sum(held.amount for held in self.reservations.values() if held.state == "open")
+        return sum(self.cash.values()) + held + stacks + pots + self.carry + self.rake - self.issued
 
     def _stale(self, epoch: int) -> bool:
         if epoch < self.epoch:
