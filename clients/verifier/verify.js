@@ -332,6 +332,7 @@
     for (const event of hand.events) walk.take(event);
     walk.end();
     checkRoots(hand, walk, report);
+    checkEntropy(hand, report);
     const opened = checkPlaces(hand, walk, report);
     checkCards(hand, walk, opened, report);
     if (hand.proof.seed) checkSeed(hand, walk, opened, report);
@@ -420,6 +421,24 @@
       report.check(Boolean(fine), "root", `shuffle ${number} of the proof is not the one that was announced`);
     }
     if (walk.roots.size) report.conclude(before, `${told.size} committed shuffles are those announced before their first card.`);
+  }
+
+  // What players gave to the shuffle is what was told with the root.
+  function checkEntropy(hand, report) {
+    const before = report.failed.length;
+    const committed = hand.events.find((event) => event.type === "deck_committed");
+    const told = committed ? committed.body : {};
+    const where = committed ? `event ${committed.sequence} (deck_committed)` : "the events";
+    report.check((told.cut || "") === (hand.proof.cut || ""), "entropy", `${where}: the cut is not the proof's`);
+    const seeds = hand.proof.player_seeds;
+    const others = told.player_seeds || [];
+    const fine = others.length === seeds.length && seeds.every((each, n) => each.seat === others[n].seat && each.seed === others[n].seed);
+    report.check(fine, "entropy", `${where}: the players' seeds are not the proof's`);
+    const ascending = seeds.every((each, n) => n === 0 || seeds[n - 1].seat < each.seat);
+    report.check(ascending, "entropy", "the players' seeds do not ascend by seat");
+    if (!committed) return;
+    const given = seeds.length ? `the seeds of seats ${seeds.map((each) => each.seat).join(", ")}` : "no players' seeds";
+    report.conclude(before, `${hand.proof.cut ? "A cut" : "No cut"} and ${given} were told with the root, before the first card.`);
   }
 
   function checkPlaces(hand, walk, report) {
@@ -575,9 +594,9 @@
         }
         linked++;
         report.check(later.proof.previous_chain === earlier.proof.chain, "link", `deck ${number} of ${table} does not follow the one before`);
-        const settled = earlier.events.find((event) => event.type === "hand_settled");
-        if (settled && settled.body.next_commitment)
-          report.check(settled.body.next_commitment === later.proof.commitment, "link", `deck ${number} of ${table} has another seed than was committed to at the hand before`);
+        const ended = earlier.events.find((event) => event.type === "hand_settled" || event.type === "hand_voided");
+        if (ended && ended.body.next_commitment)
+          report.check(ended.body.next_commitment === later.proof.commitment, "link", `deck ${number} of ${table} has another seed than was committed to at the hand before`);
       }
       if (linked) report.conclude(before, `${linked + 1} decks of ${table} follow each other without a gap.`);
     }

@@ -40,6 +40,7 @@ _BY_SERVICE: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "JoinWaitingList": (PLAYER,),
         "LeaveWaitingList": (PLAYER,),
         "PreselectAction": (PLAYER,),
+        "SetPlayerSeed": (PLAYER,),
         "SendChat": (PLAYER,),
         "WatchTable": (PERSON,),
         "WatchLobby": (PERSON,),

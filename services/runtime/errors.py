@@ -124,6 +124,7 @@ def _reasons() -> dict[str, Reason]:
             "SEATS_FREE": "take one of the free seats",
             "NOT_WAITING": "join the waiting list first",
             "CHAT_OFF": "this table has no chat",
+            "COMMITMENT_NOT_OPEN": "give a seed between the commitment to a deck and its shuffle, for that commitment",
             "HAND_WAITING": "the house is at work on this hand; act when it goes on",
         },
         StatusCode.RESOURCE_EXHAUSTED: {

@@ -171,6 +171,14 @@ class Bot:
             )
             await self._try("UpdateSeat", sit_out)
         view = await self.house.as_person(self.identity, "GetTable", table_service_pb2.GetTableRequest(name=self.name))
+        if view.view.seed_commitment:
+            seed = table_service_pb2.SetPlayerSeedRequest(
+                table=self.name,
+                request_id=self.house.next_id(),
+                commitment=view.view.seed_commitment,
+                seed=self.rng.randbytes(8),
+            )
+            await self._try("SetPlayerSeed", seed)
         own = next((seat for seat in view.view.seats if seat.player == self.identity.player), None)
         if own is None:
             raise Fault("NOT_SEATED", "left")
@@ -201,6 +209,7 @@ class Bot:
             "NOT_SEATED",
             "BUY_IN_OUT_OF_RANGE",
             "SLOW_CONSUMER",
+            "COMMITMENT_NOT_OPEN",
             "REENTRY_BELOW_LEFT_STACK",
             "SEAT_TAKEN",
         }

@@ -161,6 +161,17 @@ class Client:
         sequence: int = (await self.caller.call(self.tables.SubmitAction, request)).sequence
         return sequence
 
+    async def set_player_seed(self, table: str, seed: bytes, *, commitment: bytes, request_id: str = "") -> int:
+        """Gives 1 to 64 bytes of one's own for the next shuffle; returns the number of the hand that they go into.
+
+        `commitment` is the view's `seed_commitment`: the house has committed to its own seed before it knows these.
+        """
+        request = table_service_pb2.SetPlayerSeedRequest(
+            table=table, request_id=request_id or new_id(), commitment=commitment, seed=seed
+        )
+        hand: int = (await self.caller.call(self.tables.SetPlayerSeed, request)).hand
+        return hand
+
     def watch(self, table: str) -> TableStream:
         """A stream of the table as the caller sees it."""
         return TableStream(self.caller, self.tables, table, self.player)

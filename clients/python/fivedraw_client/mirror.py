@@ -16,6 +16,7 @@ class TableMirror:
     def __init__(self, player: str = "") -> None:
         self._player = player
         self.view = table_pb2.TableView()
+        self._commitment = b""
 
     def apply(self, message: table_service_pb2.WatchTableResponse) -> None:
         """Takes one message of the stream in."""
@@ -61,6 +62,8 @@ class TableMirror:
         view.carry_minor = 0
         view.bet_level_minor = 0
         view.ClearField("your_cards")
+        # Seeds are taken on only while a cut is waited for, which the turn after this event tells.
+        self._commitment, view.seed_commitment = body.commitment, b""
         self._nobody_acts()
         stacks = {seat.seat: seat.stack_minor for seat in body.seats}
         for seat in view.seats:
@@ -71,6 +74,9 @@ class TableMirror:
             seat.drawn = -1
             seat.hand_name = ""
             seat.ClearField("shown")
+
+    def _on_deck_committed(self, _: event_pb2.DeckCommitted, __: event_pb2.TableEvent) -> None:
+        self._commitment, self.view.seed_commitment = b"", b""
 
     def _on_forced_bet_posted(self, body: event_pb2.ForcedBetPosted, _: event_pb2.TableEvent) -> None:
         self.view.pot_minor += body.amount_minor
@@ -92,6 +98,8 @@ class TableMirror:
 
     def _on_turn_started(self, body: event_pb2.TurnStarted, _: event_pb2.TableEvent) -> None:
         self._nobody_acts()
+        if self.view.stage == table_pb2.STAGE_OPENING and self._commitment:
+            self.view.seed_commitment = self._commitment
         self.view.turn.CopyFrom(body.turn)
         if body.HasField("your_actions"):
             self.view.your_actions.CopyFrom(body.your_actions)
@@ -145,13 +153,15 @@ class TableMirror:
 
     def _on_hand_voided(self, body: event_pb2.HandVoided, _: event_pb2.TableEvent) -> None:
         self._hand_over(dict(body.stacks_minor), body.carry_minor)
+        self.view.seed_commitment = body.next_commitment
 
     def _on_hand_waiting(self, body: event_pb2.HandWaiting, _: event_pb2.TableEvent) -> None:
         self._nobody_acts()
         self.view.waiting = body.waiting
 
-    def _on_hand_settled(self, _: event_pb2.HandSettled, __: event_pb2.TableEvent) -> None:
+    def _on_hand_settled(self, body: event_pb2.HandSettled, _: event_pb2.TableEvent) -> None:
         self.view.stage = table_pb2.STAGE_UNSPECIFIED
+        self.view.seed_commitment = body.next_commitment
 
     def _on_seat_taken(self, body: event_pb2.SeatTaken, _: event_pb2.TableEvent) -> None:
         self._put_seat(body.seat)

@@ -49,6 +49,7 @@ def _verify_hand(hand: Hand, report: Report) -> None:
     if transcript is None:
         return
     _check_roots(hand.proof, transcript, report)
+    _check_entropy(hand, hand.proof, report)
     opened = _check_places(hand.proof, transcript, report)
     _check_cards(hand, transcript, opened, report)
     if hand.proof.seed:
@@ -85,6 +86,25 @@ def _check_roots(proof: Proof, transcript: Transcript, report: Report) -> None:
         report.check(fine, "root", f"shuffle {number} of the proof is not the one that was announced")
     if transcript.roots:
         report.conclude(before, f"{len(told)} committed shuffles are those announced before their first card.")
+
+
+def _check_entropy(hand: Hand, proof: Proof, report: Report) -> None:
+    """What players gave to the shuffle is what was told with the root."""
+    before = len(report.failed)
+    committed = next((event for event in hand.events if event.type == "deck_committed"), None)
+    told = committed.body if committed is not None else {}
+    where = f"event {committed.sequence} (deck_committed)" if committed is not None else "the events"
+    report.check(told.get("cut", "") == proof.cut, "entropy", f"{where}: the cut is not the proof's")
+    seeds = [{"seat": each.seat, "seed": each.seed} for each in proof.player_seeds]
+    fine = told.get("player_seeds", []) == seeds
+    report.check(fine, "entropy", f"{where}: the players' seeds are not the proof's")
+    seats = [each.seat for each in proof.player_seeds]
+    report.check(seats == sorted(set(seats)), "entropy", "the players' seeds do not ascend by seat")
+    if committed is not None:
+        given = f"the seeds of seats {', '.join(map(str, seats))}" if seats else "no players' seeds"
+        report.conclude(
+            before, f"{'A cut' if proof.cut else 'No cut'} and {given} were told with the root, before the first card."
+        )
 
 
 def _check_places(proof: Proof, transcript: Transcript, report: Report) -> dict[At, str]:
@@ -273,9 +293,10 @@ def _verify_links(hands: list[Hand], report: Report) -> None:
             linked += 1
             where = f"deck {later.deck_number} of {table}"
             report.check(later.previous_chain == proof.chain, "link", f"{where} does not follow the one before")
-            settled = next((event for event in earlier.events if event.type == "hand_settled"), None)
-            if settled is not None and settled.body.get("next_commitment"):
-                fine = settled.body["next_commitment"] == later.commitment
+            ends = ("hand_settled", "hand_voided")
+            ended = next((event for event in earlier.events if event.type in ends), None)
+            if ended is not None and ended.body.get("next_commitment"):
+                fine = ended.body["next_commitment"] == later.commitment
                 report.check(fine, "link", f"{where} has another seed than was committed to at the hand before")
         if linked:
             report.conclude(before, f"{linked + 1} decks of {table} follow each other without a gap.")

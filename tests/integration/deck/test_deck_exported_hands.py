@@ -12,10 +12,11 @@ import pytest
 from fivedraw.history.v1 import history_service_pb2 as history
 from fivedraw.table.v1 import table_pb2
 from fivedraw.table.v1 import table_service_pb2 as pb
+from fivedraw_client import Client, Endpoints, RefusedError
 
 from services.deck.verification import verify_text
 from services.runtime.errors import Fault
-from tests.integration.table.house import RunningHouse, next_id
+from tests.integration.table.house import RunningHouse, next_id, until
 
 PLAYERS = ("ann", "bob", "cid", "dot", "eve", "fay")
 VERIFIER = Path(__file__).parents[3] / "clients" / "verifier" / "verify.js"
@@ -31,17 +32,31 @@ async def seat_all(house: RunningHouse) -> None:
 
 
 async def play_and_exchange_all(house: RunningHouse, table: str) -> None:
-    """All call and give up all their cards: thirty draws from a stub of twenty-two, so discards are shuffled."""
-    hand, turn = 0, 0
-    while True:
-        player, view = await house.turn(table, PLAYERS, turn)
-        if hand and view.hand != hand:
-            return
-        hand, turn = view.hand, view.turn.turn
+    """All call and give up all their cards: thirty draws from a stub of twenty-two, so discards are shuffled.
+
+    Returns when the hand is settled, whether another one follows or not.
+    """
+    player, view = await house.turn(table, PLAYERS)
+    hand = view.hand
+    while view.hand == hand:
         if view.your_actions.discard:
             await house.act(table, player, view, kind=table_pb2.ACTION_KIND_DISCARD, cards=view.your_cards)
         else:
             await house.act(table, player, view)
+        turn = view.turn.turn
+
+        async def following(turn: int = turn) -> tuple[str, table_pb2.TableView] | None:
+            public = await house.view(table)
+            # A table without a cut takes seeds only between hands.
+            if public.hand > hand or public.seed_commitment:
+                return "", table_pb2.TableView()
+            for each in PLAYERS:
+                seen = await house.view(table, each)
+                if seen.HasField("your_actions") and seen.turn.turn > turn:
+                    return each, seen
+            return None
+
+        player, view = await until(following)
 
 
 async def exported(house: RunningHouse, who: str, role: str, hand: str, **options: Any) -> str:
@@ -108,6 +123,39 @@ async def test_a_range_of_hands_comes_with_proofs_that_follow_each_other(house: 
     assert report.failed == []
     assert "2 decks of tables/oak follow each other without a gap." in report.proved
     assert told_in_javascript(text).splitlines()[-1].endswith(" 0 failed")
+
+
+async def test_a_players_own_seed_goes_into_the_shuffle_and_its_proof(house: RunningHouse, token) -> None:
+    house.decks._seed_delay_ms = 0
+    await seat_all(house)
+    await house.turn("oak", PLAYERS)
+    asked = {"table": "tables/oak", "reason": "between hands", "after_hand": True}
+    await house.operator.PauseTable(pb.PauseTableRequest(**asked, request_id=next_id()))
+    await play_and_exchange_all(house, "oak")
+    target = f"127.0.0.1:{house.processes[0].server.port}"
+    endpoints = Endpoints(target, target, f"127.0.0.1:{house.history_server.port}")
+    async with Client(endpoints, token("ann", "player"), player="players/ann") as ann:
+        commitment = (await ann.get_table("tables/oak")).seed_commitment
+        assert await ann.set_player_seed("tables/oak", b"a coin that I threw", commitment=commitment) == 2
+        await house.operator.ResumeTable(pb.ResumeTableRequest(table="tables/oak", request_id=next_id()))
+        await play_and_exchange_all(house, "oak")
+        with pytest.raises(RefusedError) as caught:
+            await ann.set_player_seed("tables/oak", b"too late", commitment=commitment)
+        assert caught.value.reason == "COMMITMENT_NOT_OPEN"
+        await house.write_history()
+        mine = await ann.export_hand("tables/oak/hands/2", history.HAND_FORMAT_JSON, with_proof=True)
+    given = {"seat": 1, "seed": b"a coin that I threw".hex()}
+    assert json.loads(mine)["proof"]["player_seeds"] == [given]
+    assert json.loads(mine)["proof"]["commitment"] == commitment.hex()
+    told = "No cut and the seeds of seats 1 were told with the root, before the first card."
+    whole = await exported(house, "ada", "auditor", "tables/oak/hands/2")
+    for text in (mine, whole):
+        report = verify_text(text)
+        assert report.failed == []
+        assert told in report.proved
+        assert told in told_in_javascript(text)
+        assert told_in_javascript(text).splitlines()[-1].endswith(" 0 failed")
+    assert "Every shuffle and every card of the hand follow from the committed seed." in verify_text(whole).proved
 
 
 async def test_formats_without_room_for_a_proof_refuse_it(house: RunningHouse) -> None:

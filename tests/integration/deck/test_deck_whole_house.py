@@ -84,6 +84,9 @@ def test_every_hand_of_a_whole_house_passes_both_verifiers(tmp_path: Path) -> No
     assert len(lines) > 60
     assert {hand["rulebook"] for hand in hands} == {f"rulebooks/{name}" for name in RULEBOOKS}
     assert events["cards_drawn"] > 100
+    # Cuts and players' own seeds went into the shuffles.
+    assert sum(bool(hand["proof"]["cut"]) for hand in hands) > 10
+    assert sum(len(hand["proof"]["player_seeds"]) for hand in hands) > 100
     for line in lines:
         assert verify_text(line).failed == []
     # All views of all hands together: every deck follows the one before, in both verifiers.

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from services.cli.verify import verify_command
+from services.deck.shuffling import PlayerSeed
 from services.deck.values import ReshuffleRule, SeatCards
 from services.deck.verification import verify_text
 from services.runtime.errors import Fault
@@ -176,6 +177,7 @@ SCRIPT = Script(
     four_card_draw=9,
     rule=ReshuffleRule.STUB_FIRST,
     cut=b"cut",
+    player_seeds=(PlayerSeed(3, b"mine"), PlayerSeed(8, b"another")),
     shown=(8, 6),
 )
 
@@ -206,8 +208,7 @@ def test_the_untouched_hand_passes(view: dict) -> None:
 def test_every_change_to_the_proof_fails_and_says_where(view: dict) -> None:
     tampered = {}
     for path in leaves(view["proof"], ("proof",)):
-        # Without the seed nobody can check what went into the shuffle with it.
-        if path[1] in ("seed", "cut", "player_seeds"):
+        if path[1] == "seed":
             continue
         hand = put(view, path)
         if hand is not None:
@@ -271,7 +272,9 @@ def test_a_hand_that_claims_to_be_another_fails(view: dict, name: str) -> None:
 
 def test_an_auditor_sees_every_change_of_what_went_into_the_shuffle() -> None:
     whole = exported(SCRIPT, 0, open_seed=True, seed=3)
-    whole["proof"]["player_seeds"] = [{"seat": 1, "seed": "00"}]
+    # What was told of the players' seeds is changed as well, so that the order alone gives it away.
+    for told in (whole["proof"], next(e["body"] for e in whole["events"] if e["type"] == "deck_committed")):
+        told["player_seeds"] = [{"seat": 1, "seed": "00"}]
     tampered = {"player seed": whole}
     for path in (("proof", "seed"), ("proof", "cut")):
         hand = exported(SCRIPT, 0, open_seed=True, seed=3)

@@ -40,6 +40,7 @@ class Walk:
             self.sit_in,
             self.settings,
             self.preselect,
+            self.give_seed,
             self.show,
             self.wait,
         ]
@@ -103,6 +104,10 @@ class Walk:
         hand = self.table.state.hand
         number = hand.number if hand is not None else 1
         self.table.ask(asks.Preselect, self.anybody(), number, self.rng.choice(["", "check_fold", "check", "call"]))
+
+    def give_seed(self) -> None:
+        commitment = self.rng.choice([self.table.state.commitment, b"another".ljust(32)])
+        self.table.ask(asks.SetSeed, self.anybody(), commitment, self.rng.randbytes(8))
 
     def show(self) -> None:
         hand = self.table.state.hand

@@ -97,7 +97,8 @@ class House:
             chain=opened.chain.hex(),
         )
         frozen = await decks.cut_deck(key, "cut", cut=script.cut, player_seeds=script.player_seeds)
-        story.tell("deck_committed", root=frozen.root.hex(), cut_by=0)
+        seeds = [{"seat": each.seat, "seed": each.seed.hex()} for each in script.player_seeds]
+        story.tell("deck_committed", root=frozen.root.hex(), cut_by=0, cut=script.cut.hex(), player_seeds=seeds)
         for seat in script.seats:
             story.tell("forced_bet_posted", seat=seat, kind="ante", amount_minor=ANTE, all_in=False)
         order = tuple(sorted(script.seats, key=lambda seat: (seat <= script.button, seat)))
