@@ -12,8 +12,9 @@ from fivedraw.history.v1 import history_service_pb2
 from fivedraw.table.v1 import event_pb2, table_pb2
 
 from services.history.formats.money import SIGNS, amount, is_play_money
+from services.history.formats.tracker_names import tracker_names
 from services.history.formats.tracker_summary import summary_lines
-from services.history.formats.words import cannot_express, eastern, name_of_hand, names_by_seat, one_line
+from services.history.formats.words import cannot_express, eastern, name_of_hand, one_line
 
 Hand = history_service_pb2.Hand
 
@@ -58,7 +59,10 @@ def _check(hand: Hand) -> None:
         raise cannot_express(hand, "the tracker format", "a carried pot")
     if not is_play_money(hand.currency) and hand.currency not in SIGNS:
         raise cannot_express(hand, "the tracker format", f"the currency {hand.currency}")
-    names = list(names_by_seat(hand).values())
+    names = list(tracker_names(hand).values())
+    winners = {seat for pot in hand.pots for seat, chips in pot.winners.items() if chips}
+    if any(seat.mucked and not seat.final_cards and seat.seat not in winners for seat in hand.seats):
+        raise cannot_express(hand, "the tracker format", "a mucked hand that the viewer may not see")
     if len(set(names)) != len(names):
         raise cannot_express(hand, "the tracker format", "two players of one name")
 
@@ -78,7 +82,7 @@ def _header(hand: Hand) -> Iterator[str]:
     play_money = " (Play Money)" if is_play_money(currency) else ""
     table = one_line(hand.table_display_name or hand.table.removeprefix("tables/")).replace("'", "’")
     yield f"Table '{table}' {options.seats}-max{play_money} Seat #{hand.button} is the button"
-    names = names_by_seat(hand)
+    names = tracker_names(hand)
     for seat in hand.seats:
         yield f"Seat {seat.seat}: {names[seat.seat]} ({amount(seat.stack_before_minor, currency)} in chips)"
 
@@ -86,7 +90,7 @@ def _header(hand: Hand) -> Iterator[str]:
 def _dealt(hand: Hand) -> Iterator[str]:
     for seat in hand.seats:
         if seat.seat == hand.your_seat and seat.dealt:
-            yield f"Dealt to {names_by_seat(hand)[seat.seat]} [{' '.join(seat.dealt)}]"
+            yield f"Dealt to {tracker_names(hand)[seat.seat]} [{' '.join(seat.dealt)}]"
 
 
 class _Posts:
@@ -94,7 +98,7 @@ class _Posts:
 
     def __init__(self, hand: Hand) -> None:
         self._currency = hand.currency
-        self._names = names_by_seat(hand)
+        self._names = tracker_names(hand)
         self._posts = [event.forced_bet_posted for event in hand.events if event.HasField("forced_bet_posted")]
 
     def lines(self) -> Iterator[str]:
@@ -131,7 +135,7 @@ class _Play:
 
     def __init__(self, hand: Hand) -> None:
         self._hand = hand
-        self._names = names_by_seat(hand)
+        self._names = tracker_names(hand)
         options = hand.options
         fixed = options.betting == table_pb2.BETTING_FIXED_LIMIT
         self._cap = options.bets_per_round

@@ -8,7 +8,8 @@ from fivedraw.history.v1 import history_service_pb2
 from fivedraw.table.v1 import table_pb2
 
 from services.history.formats.money import amount
-from services.history.formats.words import name_of_hand, names_by_seat
+from services.history.formats.tracker_names import tracker_names
+from services.history.formats.words import name_of_hand
 
 Hand = history_service_pb2.Hand
 
@@ -17,7 +18,7 @@ def summary_lines(hand: Hand) -> Iterator[str]:
     """`*** SUMMARY ***` and what follows it."""
     yield "*** SUMMARY ***"
     yield _total(hand)
-    names, marks, fates = names_by_seat(hand), _marks(hand), _fates(hand)
+    names, marks, fates = tracker_names(hand), _marks(hand), _fates(hand)
     for seat in hand.seats:
         yield f"Seat {seat.seat}: {names[seat.seat]}{marks.get(seat.seat, '')} {fates[seat.seat]}"
 
@@ -87,5 +88,4 @@ def _unfolded(hand: Hand, seat: history_service_pb2.HandSeat, won: int) -> str:
         return f"showed [{' '.join(cards)}] and {end} with {name_of_hand(cards)}"
     if won:
         return f"collected ({chips})"
-    # The cards of a mucked hand stand here for those who may read them.
-    return f"mucked [{' '.join(seat.final_cards)}]" if seat.final_cards else "mucked"
+    return f"mucked [{' '.join(seat.final_cards)}]"

@@ -128,15 +128,31 @@ def test_no_export_holds_a_card_that_its_viewer_may_not_see(game: str) -> None:
 def test_tracker_text_is_in_its_grammar_and_adds_up(game: str) -> None:
     for seed in range(HANDS_OF_EACH):
         played = _hand(game, seed)
-        owners = [None, *played.state.seats]
-        for owner in owners:
-            viewer = SPECTATOR if owner is None else Viewer(PLAYERS[owner])
+        for owner in played.state.seats:
+            viewer = Viewer(PLAYERS[owner])
             written = tracker.write(view(played.key, HAND_ID, played.record, viewer, SEALER))
             (hand,) = tracker_grammar.split(written)
-            found = tracker_grammar.check(hand, None if owner is None else f"Player {owner}")
+            found = tracker_grammar.check(hand, f"Player {owner}")
             assert found.hand_id == HAND_ID
             assert found.pot == sum(pot.amount for pot in played.state.pots), f"{game} {seed}"
             assert found.rake == played.state.rake
+
+
+def test_tracker_text_for_who_was_not_dealt_in_has_no_cards_or_is_refused() -> None:
+    told = refused = 0
+    for seed in range(60):
+        played = _hand("house", seed)
+        seen = view(played.key, HAND_ID, played.record, SPECTATOR, SEALER)
+        # A mucked hand's line has its cards, and there is none without them.
+        if any(seat.mucked and not seat.shown and seat.seat not in _winners(played) for seat in seen.seats):
+            with pytest.raises(Fault, match="FORMAT_CANNOT_EXPRESS"):
+                tracker.write(seen)
+            refused += 1
+        else:
+            (hand,) = tracker_grammar.split(tracker.write(seen))
+            assert not tracker_grammar.check(hand, None).owner_cards
+            told += 1
+    assert min(told, refused) >= 5
 
 
 @pytest.mark.parametrize("game", ["openers", "american"])
@@ -204,6 +220,10 @@ def _texts(seen) -> list[str]:
         if fault.reason != "FORMAT_CANNOT_EXPRESS":
             raise
     return texts
+
+
+def _winners(played: Played) -> set[int]:
+    return {seat for pot in played.state.pots for seat, chips in pot.winners.items() if chips}
 
 
 def _shown(played: Played) -> set[str]:

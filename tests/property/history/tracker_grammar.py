@@ -375,5 +375,5 @@ class _Reader:
             match = re.fullmatch(r"collected \((\S+)\)", fate)
             if match is None or self.money(match[1]) != seat.collected:
                 raise self.fail("what it collected expected")
-        elif re.fullmatch(rf"mucked(?: \[{FIVE}\])?", fate) is None:
+        elif re.fullmatch(rf"mucked \[{FIVE}\]", fate) is None:
             raise self.fail("mucked expected")

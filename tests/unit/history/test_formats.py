@@ -15,6 +15,7 @@ from services.history.formats.words import eastern
 from services.history.viewing import Viewer, view
 from services.rules.commands import Act, ClockRanOut, Discard
 from services.runtime.errors import Fault
+from tests.property.history import tracker_grammar
 from tests.unit.history.played import PLAYERS, SEALER, play, void
 
 STACKS = {1: 10_000, 2: 10_000, 3: 10_000}
@@ -59,7 +60,7 @@ def test_a_walk_returns_the_blinds_difference_and_shows_nothing() -> None:
 def test_the_fourth_bet_caps_a_fixed_limit_round_big_blind_counted() -> None:
     # RULES 8.1 with a bet of 10: 20, 30, 40, then nobody may raise.
     script = [Act(1, "raise", 2000), Act(2, "raise", 3000), Act(3, "raise", 4000), Act(1, "call"), Act(2, "call")]
-    lines = _tracker(script, overrides=FIXED)
+    lines = _tracker(script, owner=1, overrides=FIXED)
     at = lines.index("Player 3: raises $10 to $40")
     assert lines[at + 1 : at + 4] == ["Betting is capped", "Player 1: calls $20", "Player 2: calls $10"]
     assert lines[0].startswith("PokerStars Hand #77:  5 Card Draw Limit ($10/$20 USD) - ")
@@ -68,7 +69,7 @@ def test_the_fourth_bet_caps_a_fixed_limit_round_big_blind_counted() -> None:
 def test_an_all_in_of_less_than_half_a_bet_does_not_count_towards_the_cap() -> None:
     # Seat 2's 24 is 4 above the bet of 20: a call-sized extra. Seat 3's raise to 30 is then the third bet.
     script = [Act(1, "raise", 2000), Act(2, "raise", 2400), Act(3, "raise", 3000), Act(1, "raise", 4000)]
-    lines = _tracker(script, overrides=FIXED, stacks={1: 10_000, 2: 2_400, 3: 10_000})
+    lines = _tracker(script, owner=1, overrides=FIXED, stacks={1: 10_000, 2: 2_400, 3: 10_000})
     assert "Player 2: raises $4 to $24 and is all-in" in lines
     assert lines[lines.index("Player 3: raises $6 to $30") + 1] == "Player 1: raises $10 to $40"
     assert lines[lines.index("Player 1: raises $10 to $40") + 1] == "Betting is capped"
@@ -106,7 +107,7 @@ def test_a_missed_clock_is_told_before_what_it_did() -> None:
 
 def test_a_newcomers_post_and_a_missed_blind_are_told_after_the_blinds() -> None:
     stacks = {1: 1000, 2: 1000, 3: 1000, 4: 1000, 5: 1000}
-    lines = _tracker([], stacks=stacks, posts={4: 10, 5: 10}, dead_posts={5: 5})
+    lines = _tracker([], owner=1, stacks=stacks, posts={4: 10, 5: 10}, dead_posts={5: 5})
     at = lines.index("Player 3: posts big blind $0.10")
     assert lines[at + 1 : at + 3] == ["Player 4: posts big blind $0.10", "Player 5: posts small & big blinds $0.15"]
 
@@ -176,6 +177,32 @@ def test_a_void_hand_is_told_in_text_and_json_and_nowhere_else() -> None:
 def test_the_published_schema_is_what_the_code_writes() -> None:
     published = json.loads(SCHEMA_FILE.read_text())
     assert published == structured.schema(), "run `python -m services.history.formats.schema`"
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("a: b", "a:b"),
+        ("Seat 3", "Seat_3"),
+        ("Table 9", "Table_9"),
+        ("Uncalled bet", "Uncalled_bet"),
+        ("*** SHOW DOWN ***", "***_SHOW_DOWN_***"),
+        ("x collected $5 from pot", "x_collected_$5_from_pot"),
+        ("b (9 in chips)", "b_(9_in_chips)"),
+        ("Seaton 3", "Seaton 3"),
+        ("Mr. Button (button)", "Mr. Button (button)"),
+        ("Юля 7", "Юля 7"),
+    ],
+)
+def test_a_name_that_reads_like_the_format_is_bent_in_every_line(name: str, written: str) -> None:
+    calls = [Act(1, "call"), Act(2, "call"), Act(3, "check")]
+    played = play(random.Random(2), stacks=STACKS, button=1, script=calls, time_outs=0.0)
+    hand = view(played.key, 77, played.record, Viewer(PLAYERS[1]), SEALER)
+    hand.seats[0].display_name = name
+    text_of_hand = tracker.write(hand)
+    (found,) = tracker_grammar.split(text_of_hand)
+    tracker_grammar.check(found, written)
+    assert text_of_hand.count(f"Seat 1: {written} ") == 2
 
 
 def test_names_cannot_forge_a_line() -> None:
