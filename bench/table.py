@@ -41,8 +41,8 @@ def run() -> dict[str, object]:
     """Key `actions_vs_echo` of the bench, and `observers`: p99 of an action with observers against the calm run."""
     with _echo() as port:
         echo = server.run(_echo_rate(port))
-    with tempfile.TemporaryDirectory() as folder, _house(folder) as base:
-        figures = server.run(_measure(Path(folder), base))
+    with tempfile.TemporaryDirectory() as folder, _house(folder) as (base, house):
+        figures = server.run(_measure(Path(folder), base, house))
     calm, watched = figures["calm"], figures["watched"]
     return {
         "echo_calls_per_second": round(echo),
@@ -51,6 +51,8 @@ def run() -> dict[str, object]:
         "action_p50_ms": calm["p50_ms"],
         "action_p99_ms": calm["p99_ms"],
         "hands_per_second": calm["hands_per_second"],
+        # Where the time goes: processor milliseconds of each process for one hand, in the calm run.
+        "cpu_ms_per_hand": calm["cpu_ms_per_hand"],
         "observers": {
             "observers": OBSERVERS,
             "paced_p99_ms": figures["paced"]["p99_ms"],
@@ -63,8 +65,9 @@ def run() -> dict[str, object]:
 class Driver:
     """Two players at each of some tables, who act as soon as they may."""
 
-    def __init__(self, folder: Path, base: int) -> None:
+    def __init__(self, folder: Path, base: int, house: int) -> None:
         self.folder = folder
+        self.house = house
         self.base = base
         self.ids = itertools.count(1)
         self.latencies: list[float] = []
@@ -141,12 +144,15 @@ class Driver:
         await stub.SubmitAction(request, metadata=credentials, timeout=10)
         self.latencies.append(time.perf_counter() - started)
 
-    async def figures(self, seconds: float) -> dict[str, float]:
+    async def figures(self, seconds: float) -> dict[str, Any]:
         """Plays on for a while and measures."""
         self.latencies, self.hands = [], 0
+        before = _cpu_ms(self.house)
         await asyncio.sleep(seconds)
         taken, hands = sorted(self.latencies), self.hands / 2
+        spent = {name: ms - before.get(name, 0) for name, ms in _cpu_ms(self.house).items()}
         return {
+            "cpu_ms_per_hand": {name: round(ms / max(hands, 1), 1) for name, ms in sorted(spent.items())},
             "actions_per_second": round(len(taken) / seconds),
             "hands_per_second": round(hands / seconds, 1),
             "p50_ms": round(taken[len(taken) // 2] * 1000, 2),
@@ -154,8 +160,8 @@ class Driver:
         }
 
 
-async def _measure(folder: Path, base: int) -> dict[str, dict[str, float]]:
-    driver = Driver(folder, base)
+async def _measure(folder: Path, base: int, house: int) -> dict[str, dict[str, Any]]:
+    driver = Driver(folder, base, house)
     target = f"127.0.0.1:{base}"
     async with grpc.aio.insecure_channel(target) as channel, grpc.aio.insecure_channel(f"127.0.0.1:{base + 2}") as cash:
         seats = await driver.prepare(channel, cash)
@@ -198,8 +204,8 @@ async def _observe(target: str, credentials: Any, seats: list[tuple[str, list[An
 
 
 @contextmanager
-def _house(folder: str) -> Iterator[int]:
-    """`fivedraw up` without bots; yields its port base."""
+def _house(folder: str) -> Iterator[tuple[int, int]]:
+    """`fivedraw up` without bots; yields its port base and process id."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         base = 10_000 + taken.getsockname()[1] % 20_000
@@ -207,7 +213,7 @@ def _house(folder: str) -> Iterator[int]:
     house = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         _wait_for(base)
-        yield base
+        yield base, house.pid
     finally:
         house.send_signal(signal.SIGINT)
         house.wait(timeout=60)
@@ -225,6 +231,42 @@ def _echo() -> Iterator[int]:
     finally:
         process.terminate()
         process.wait(timeout=10)
+
+
+def _cpu_ms(house: int) -> dict[str, float]:
+    """Processor time so far, by process of the house, and of the players here; empty where there is no /proc."""
+    spent = {"players": sum(os.times()[:2]) * 1000}
+    ticks = os.sysconf("SC_CLK_TCK")
+    parents, programs, used = {}, {}, {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            # After the name in brackets: state, parent, and from the 12th on the ticks in user and system mode.
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            command = (folder / "cmdline").read_text().split("\0")
+        except OSError:
+            continue
+        process = int(folder.name)
+        parents[process], programs[process] = int(fields[1]), _program(command)
+        used[process] = (int(fields[11]) + int(fields[12])) * 1000 / ticks
+    for process, ms in used.items():
+        line = [process]
+        while line[-1] != house and line[-1] in parents:
+            line.append(parents[line[-1]])
+        # A worker's children count as the worker.
+        name = next((programs[each] for each in line if programs.get(each)), "supervisor")
+        if house in line:
+            spent[name] = spent.get(name, 0) + ms
+    return spent
+
+
+def _program(command: list[str]) -> str:
+    """What a process of the house is called here: its module, or `redis`; empty for what only starts others."""
+    if command[0].startswith("[celeryd"):
+        return "history.worker"
+    modules = [word for word in command if word.startswith("services.") and not word.startswith("services.cli")]
+    if modules:
+        return modules[-1].removeprefix("services.")
+    return "redis" if any("valkey" in word for word in command) else ""
 
 
 def _wait_for(port: int) -> None:

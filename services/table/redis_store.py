@@ -25,6 +25,8 @@ READ_PAGE: Final = 200
 # A due time this close may be claimed by a sweeper while a commit is on its way.
 CLAIM_MARGIN_MS: Final = 2_000
 ENTERED_MAX: Final = 20_000
+# Most entries dropped from a log at once; the next hand's confirmation drops on.
+TRIM_MAX: Final = 1_000
 
 
 class RedisStore:
@@ -38,6 +40,7 @@ class RedisStore:
         self._enter_due = redis.register_script(scripts.ENTER_DUE)
         self._settle_due = redis.register_script(scripts.SETTLE_DUE)
         self._heartbeat = redis.register_script(scripts.HEARTBEAT)
+        self._trim = redis.register_script(scripts.TRIM)
         # Due times this process has entered and not seen claimed since: an earlier or equal entry needs no second one.
         self._entered: dict[str, int] = {}
         self._offset_ms = 0
@@ -193,17 +196,8 @@ class RedisStore:
         """See `TableStore`."""
         member = f"{table_id}|{epoch}|{hand}"
         await reached(self._redis.zrem(self._unwritten_key(_shard(table_id)), member))
-        places = self._key(table_id, "hands")
-        async with self._redis.pipeline(transaction=False) as pipe:
-            pipe.hdel(places, f"{epoch}:{hand}")
-            pipe.hvals(places)
-            pipe.xrevrange(self._key(table_id, "log"), count=keep)
-            _, needed, kept = await reached(pipe.execute())
-        if len(kept) < keep:
-            return
-        oldest = min([_place(kept[-1][0].replace(b"-", b":")), *(_place(value) for value in needed)])
-        start = await self._start_of(self._key(table_id, "log"), *oldest)
-        await reached(self._redis.xtrim(self._key(table_id, "log"), minid=start, approximate=False))
+        keys = [self._key(table_id, "hands"), self._key(table_id, "log")]
+        await reached(self._trim(keys=keys, args=[f"{epoch}:{hand}", keep, TRIM_MAX]))
 
     async def find_unwritten(self, table_id: str, epoch: int, hand: int) -> Unwritten | None:
         """See `TableStore`."""

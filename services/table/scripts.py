@@ -86,3 +86,28 @@ end
 local outage = redis.call('HMGET', KEYS[2], 'start', 'end')
 return {outage[1] or '0', outage[2] or '0'}
 """
+
+# KEYS: places of unwritten hands, log. ARGV: `epoch:hand` that is written, how many entries to keep, most to drop.
+# Takes the hand's place out and drops the oldest entries that no other unwritten hand needs. Only what is dropped is
+# read, so that a long log costs no more than a short one.
+TRIM: Final = """
+redis.call('HDEL', KEYS[1], ARGV[1])
+local drop = math.min(redis.call('XLEN', KEYS[2]) - tonumber(ARGV[2]), tonumber(ARGV[3]))
+if drop <= 0 then
+  return 0
+end
+local oldest = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', drop + 1)
+local start = oldest[#oldest][1]
+local epoch, first = string.match(start, '(%d+)-(%d+)')
+epoch, first = tonumber(epoch), tonumber(first)
+for _, place in ipairs(redis.call('HVALS', KEYS[1])) do
+  local at, sequence = string.match(place, '(%d+):(%d+)')
+  if tonumber(at) < epoch or (tonumber(at) == epoch and tonumber(sequence) < first) then
+    epoch, first = tonumber(at), tonumber(sequence)
+    -- An entry's id is that of its first event, and the hand may begin in the middle of one.
+    local before = redis.call('XREVRANGE', KEYS[2], at .. '-' .. sequence, at .. '-0', 'COUNT', 1)
+    start = before[1] and before[1][1] or at .. '-' .. sequence
+  end
+end
+return redis.call('XTRIM', KEYS[2], 'MINID', start)
+"""
