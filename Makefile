@@ -111,8 +111,14 @@ test-full: dev deploy-tools ## Runs what needs Debian packages (and installs tho
 	@$(BIN)/python -m pytest -m full $(PYTEST)
 
 .PHONY: test-long
-test-long: dev ## Runs the long statistical and soak tests.
+test-long: dev long-tools ## Runs the long statistical and soak tests (and installs dieharder, a Debian package).
 	@$(BIN)/python -m pytest -m long --timeout 3600 $(PYTEST)
+
+.PHONY: long-tools
+long-tools:
+	@command -v dieharder >/dev/null || { \
+	  sudo=$$([ "$$(id -u)" = 0 ] || echo sudo); $$sudo apt-get update -qq; \
+	  $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends dieharder >/dev/null; }
 
 .PHONY: test-dashboards
 test-dashboards: dev deploy-tools ## Tests alerts, dashboards and the console in a real Prometheus and a real browser.

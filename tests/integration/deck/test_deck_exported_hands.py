@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -17,9 +15,9 @@ from fivedraw_client import Client, Endpoints, RefusedError
 from services.deck.verification import verify_text
 from services.runtime.errors import Fault
 from tests.integration.table.house import RunningHouse, next_id, until
+from tests.unit.deck.javascript import verify_in_javascript
 
 PLAYERS = ("ann", "bob", "cid", "dot", "eve", "fay")
-VERIFIER = Path(__file__).parents[3] / "clients" / "verifier" / "verify.js"
 
 
 async def seat_all(house: RunningHouse) -> None:
@@ -64,11 +62,6 @@ async def exported(house: RunningHouse, who: str, role: str, hand: str, **option
     return (await house.history(who, role).ExportHand(request)).text
 
 
-def told_in_javascript(text: str) -> str:
-    """What the JavaScript verifier says of a file."""
-    return subprocess.run(["node", str(VERIFIER), "-"], input=text, capture_output=True, text=True, check=False).stdout
-
-
 async def test_reshuffled_hands_are_proved_to_each_seat_the_public_and_an_auditor(house: RunningHouse) -> None:
     house.decks._seed_delay_ms = 0
     await seat_all(house)
@@ -85,7 +78,7 @@ async def test_reshuffled_hands_are_proved_to_each_seat_the_public_and_an_audito
         own = [seat for seat in hand["seats"] if seat["dealt"]]
         assert len(own) == {"player": 1, "operator": 0, "auditor": 6}[role]
         assert verify_text(text).failed == []
-        assert told_in_javascript(text).splitlines()[-1].endswith(" 0 failed")
+        assert verify_in_javascript(text)[-1].endswith(" 0 failed")
         assert bool(hand["proof"]["seed"]) is (role == "auditor")
         if role == "player":
             # Every card that this player held is opened, those shown to all, and nothing else.
@@ -122,7 +115,7 @@ async def test_a_range_of_hands_comes_with_proofs_that_follow_each_other(house: 
     report = verify_text(text)
     assert report.failed == []
     assert "2 decks of tables/oak follow each other without a gap." in report.proved
-    assert told_in_javascript(text).splitlines()[-1].endswith(" 0 failed")
+    assert verify_in_javascript(text)[-1].endswith(" 0 failed")
 
 
 async def test_a_players_own_seed_goes_into_the_shuffle_and_its_proof(house: RunningHouse, token) -> None:
@@ -153,8 +146,8 @@ async def test_a_players_own_seed_goes_into_the_shuffle_and_its_proof(house: Run
         report = verify_text(text)
         assert report.failed == []
         assert told in report.proved
-        assert told in told_in_javascript(text)
-        assert told_in_javascript(text).splitlines()[-1].endswith(" 0 failed")
+        assert f"proved      {told}" in verify_in_javascript(text)
+        assert verify_in_javascript(text)[-1].endswith(" 0 failed")
     assert "Every shuffle and every card of the hand follow from the committed seed." in verify_text(whole).proved
 
 
