@@ -104,11 +104,12 @@ breaking: dev
 
 .PHONY: test
 test: dev ## Runs the quick suite on real Redis and PostgreSQL (minutes).
-	@$(BIN)/python -m pytest -m "not long and not full" -n $(WORKERS) --dist loadfile $(PYTEST)
+	@$(BIN)/python -m pytest -m "not long and not full and not alone" -n $(WORKERS) --dist loadfile $(PYTEST)
 
 .PHONY: test-full
-test-full: dev deploy-tools ## Runs what needs Debian packages (and installs those).
-	@$(BIN)/python -m pytest -m full $(PYTEST)
+test-full: dev deploy-tools ## Runs what needs Debian packages (and installs those), or the machine for itself.
+	@$(BIN)/python -m pytest -m full -n $(WORKERS) --dist loadfile $(PYTEST)
+	@$(BIN)/python -m pytest -m alone $(PYTEST)
 
 .PHONY: test-long
 test-long: dev long-tools ## Runs the long statistical and soak tests (and installs dieharder, a Debian package).

@@ -18,8 +18,7 @@ FIRST_HANDS_WITHIN_SECONDS = 60.0
 
 
 @pytest.mark.timeout(300)
-# Its bound is in seconds, so it runs where nothing else does.
-@pytest.mark.long
+@pytest.mark.alone
 async def test_play_goes_on_after_kill_9_of_each_process(tmp_path: Path):
     options = ["--tables", str(TABLES), "--players", str(PLAYERS), "--speed", "flatout"]
     with embedded_house(tmp_path / "house", *options) as house:
