@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, Protocol
 import grpc
 from fivedraw.history.v1 import record_pb2
 from fivedraw.table.v1 import table_pb2, table_service_pb2
+from sqlalchemy.exc import DBAPIError
 
 from services.history import store
 from services.history.names import HandKey, parse_table
@@ -79,7 +80,7 @@ class HandNotFoundError(LookupError):
 
 
 # What can keep one hand from being written, and must not keep others from it.
-EXPECTED: Final = (grpc.aio.AioRpcError, Fault, HandNotFoundError, RecordBrokenError, DatabaseBusyError)
+EXPECTED: Final = (grpc.aio.AioRpcError, Fault, HandNotFoundError, RecordBrokenError, DatabaseBusyError, DBAPIError)
 
 
 def reason_of(error: Exception) -> str:
