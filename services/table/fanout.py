@@ -9,10 +9,35 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from fivedraw.table.v1 import table_service_pb2
+
 from services.table import metrics
-from services.table.bus import Batch
+from services.table.bus import Batch, public_event
 
 WATCHER_QUEUE_MAX: Final = 256
+
+
+class Offer:
+    """A commit on its way to the watchers here. What everybody may see is made once for all who see no more."""
+
+    __slots__ = ("_for_all", "_players", "batch")
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+        self._players = {private.player for entry in batch.entries for private in entry.private}
+        self._for_all: table_service_pb2.WatchTableResponse | None = None
+
+    def is_private(self, player: str) -> bool:
+        """Whether some event of it has a form of its own for this player."""
+        return player in self._players
+
+    def for_all(self) -> table_service_pb2.WatchTableResponse:
+        """The whole commit as everybody sees it. One message for all watchers: nobody may change it."""
+        if self._for_all is None:
+            batch = self.batch
+            events = [public_event(entry, batch.at_ms) for entry in batch.entries]
+            self._for_all = table_service_pb2.WatchTableResponse(events=events)
+        return self._for_all
 
 
 class Watcher:
@@ -20,15 +45,15 @@ class Watcher:
 
     def __init__(self, is_observer: bool) -> None:
         self.is_observer = is_observer
-        self.queue: asyncio.Queue[Batch] = asyncio.Queue(WATCHER_QUEUE_MAX)
+        self.queue: asyncio.Queue[Offer] = asyncio.Queue(WATCHER_QUEUE_MAX)
         self.overflowed = False
 
-    def offer(self, batch: Batch) -> None:
-        """Queues a batch, or notes that there was no room."""
+    def offer(self, offer: Offer) -> None:
+        """Queues a commit, or notes that there was no room."""
         if self.overflowed:
             return
         try:
-            self.queue.put_nowait(batch)
+            self.queue.put_nowait(offer)
         except asyncio.QueueFull:
             self.overflowed = True
             metrics.WATCHERS_DROPPED.inc()
@@ -51,7 +76,7 @@ class Fanout:
         return sum(watcher.is_observer for watcher in self._watchers)
 
     def add(self, is_observer: bool = False) -> Watcher:
-        """A new watcher; it gets every batch offered from now on."""
+        """A new watcher; it gets every commit offered from now on."""
         watcher = Watcher(is_observer)
         self._watchers.add(watcher)
         metrics.WATCHERS.inc()
@@ -63,6 +88,7 @@ class Fanout:
         metrics.WATCHERS.dec()
 
     def offer(self, batch: Batch) -> None:
-        """Hands a batch to everybody."""
+        """Hands a commit to everybody."""
+        offer = Offer(batch)
         for watcher in self._watchers:
-            watcher.offer(batch)
+            watcher.offer(offer)

@@ -56,84 +56,73 @@ class Viewing:
         self._listen(self._host)
         self._host.arrived(self._player)
         try:
-            async for response in self._first(resume_after, epoch):
+            for response in await self._first(resume_after, epoch):
                 yield response
             while True:
                 if watcher.overflowed and watcher.queue.empty():
                     facts = {"resume_after": str(self._last), "epoch": str(self._epoch)}
                     raise Fault("SLOW_CONSUMER", f"more than {watcher.queue.maxsize} commits were waiting", **facts)
-                async for response in self._next(watcher):
+                for response in await self._next(watcher):
                     yield response
         finally:
             self._host.fanout.remove(watcher)
             self._host.departed(self._player)
 
-    async def _first(self, resume_after: int, epoch: int) -> AsyncIterator[Response]:
+    async def _first(self, resume_after: int, epoch: int) -> list[Response]:
         state, deadline_ms = await self._host.view_state()
         resumes = 0 < resume_after <= state.sequence and epoch == state.epoch
         if resumes:
             self._epoch, self._last = epoch, resume_after
             batches = await self._since() if resume_after < state.sequence else []
             if batches is not None:
-                if not batches:
-                    # Nothing is missing: says so at once.
-                    yield Response(heartbeat_sequence=self._last)
-                for batch in batches:
-                    yield self._told(batch)
-                return
+                # Where nothing is missing, it is said at once.
+                return [self._told(batch) for batch in batches] or [Response(heartbeat_sequence=self._last)]
         reason = ""
         if resume_after:
             reason = "the epoch is another" if epoch != state.epoch else "the log no longer reaches back that far"
         self._epoch, self._last = state.epoch, state.sequence
-        yield Response(snapshot=words.view(state, self._player, deadline_ms, reason))
+        return [Response(snapshot=words.view(state, self._player, deadline_ms, reason))]
 
-    async def _next(self, watcher: Watcher) -> AsyncIterator[Response]:
+    async def _next(self, watcher: Watcher) -> list[Response]:
         try:
             async with asyncio.timeout(HEARTBEAT_SECONDS):
-                batch = await watcher.queue.get()
+                offer = await watcher.queue.get()
         except TimeoutError:
-            async for response in self._heartbeat():
-                yield response
-            return
+            return await self._heartbeat()
+        batch = offer.batch
         if batch.epoch < self._epoch or (batch.epoch == self._epoch and batch.last <= self._last):
-            return
+            return []
         if batch.epoch > self._epoch:
-            async for response in self._again("the table was rebuilt"):
-                yield response
-        elif batch.first > self._last + 1:
+            return await self._again("the table was rebuilt")
+        if batch.first > self._last + 1:
             metrics.GAPS.inc()
-            async for response in self._caught_up():
-                yield response
-        else:
-            # Only what is told as it happens: what a gap or an absence made late says nothing of the house's speed.
-            metrics.EVENT_LAG_SECONDS.observe(max(0, self._host.now_ms() - batch.at_ms) / 1000)
-            yield self._told(batch)
+            return await self._caught_up()
+        # Only what is told as it happens: what a gap or an absence made late says nothing of the house's speed.
+        metrics.EVENT_LAG_SECONDS.observe(max(0, self._host.now_ms() - batch.at_ms) / 1000)
+        if batch.first == self._last + 1 and not offer.is_private(self._player):
+            self._last = batch.last
+            return [offer.for_all()]
+        return [self._told(batch)]
 
-    async def _heartbeat(self) -> AsyncIterator[Response]:
+    async def _heartbeat(self) -> list[Response]:
         """Nothing came for a while: either nothing happened, or pub/sub lost it."""
         state, _ = await self._host.view_state()
         if state.epoch != self._epoch:
-            async for response in self._again("the table was rebuilt"):
-                yield response
-        elif state.sequence > self._last:
-            async for response in self._caught_up():
-                yield response
-        else:
-            yield Response(heartbeat_sequence=self._last)
+            return await self._again("the table was rebuilt")
+        if state.sequence > self._last:
+            return await self._caught_up()
+        return [Response(heartbeat_sequence=self._last)]
 
-    async def _caught_up(self) -> AsyncIterator[Response]:
+    async def _caught_up(self) -> list[Response]:
         batches = await self._since()
         if batches is None:
-            async for response in self._again("the log no longer reaches back that far"):
-                yield response
-            return
-        for batch in batches:
-            yield self._told(batch)
+            return await self._again("the log no longer reaches back that far")
+        return [self._told(batch) for batch in batches]
 
-    async def _again(self, reason: str) -> AsyncIterator[Response]:
+    async def _again(self, reason: str) -> list[Response]:
         state, deadline_ms = await self._host.view_state()
         self._epoch, self._last = state.epoch, state.sequence
-        yield Response(snapshot=words.view(state, self._player, deadline_ms, reason))
+        return [Response(snapshot=words.view(state, self._player, deadline_ms, reason))]
 
     async def _since(self) -> list[Batch] | None:
         """The log's batches after what was seen last, of which there are some; None if they do not follow on from it,
