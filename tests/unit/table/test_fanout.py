@@ -1,4 +1,4 @@
-"""What is handed to watchers: one message for all who see no more than everybody, and a bound for those who are slow."""
+"""What is handed to watchers: one message for all who see no more than everybody; a bound for those who are slow."""
 
 from __future__ import annotations
 
