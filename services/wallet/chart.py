@@ -104,12 +104,16 @@ BALANCE_MAX_MINOR: Final = 2**63 - 1
 # Hot accounts are split: each writer posts to a sub-account of its own, so that writers do not wait for each other.
 SHARDS: Final = 16
 
+# The cashier's account of what people corrected by hand; it is never swept, so that its balance tells their sum.
+ADJUSTMENTS: Final = "adjustments"
+
 # The head of a hot account takes in what its sub-accounts hold.
 HEAD: Final = "head"
 
-# What the cashier's head and all its sub-accounts may have issued together fits one balance, so no credit can ever
+# What the cashier's head, its adjustments and all its sub-accounts may have issued together fits one balance, so no credit can ever
 # overflow.
-ISSUED_BY_HEAD_MAX_MINOR: Final = 2**62 - 1
+ISSUED_BY_ADJUSTMENTS_MAX_MINOR: Final = 2**60
+ISSUED_BY_HEAD_MAX_MINOR: Final = 2**62 - 1 - ISSUED_BY_ADJUSTMENTS_MAX_MINOR
 ISSUED_PER_SHARD_MAX_MINOR: Final = 2**62 // SHARDS
 
 SEAT_MAX: Final = 9
@@ -146,7 +150,7 @@ def rake_account(currency: str, shard: int | str) -> str:
 
 
 def cashier_account(currency: str, shard: int | str) -> str:
-    """The name of one sub-account of the outside world, or of its `HEAD`."""
+    """The name of one sub-account of the outside world, or of its `HEAD` or `ADJUSTMENTS`."""
     return f"cashier/{currency}/{shard}"
 
 
@@ -157,4 +161,5 @@ def hot_accounts(currency: str) -> list[str]:
 
 def issued_max_minor(cashier: str) -> int:
     """What one account of the cashier may have issued."""
-    return ISSUED_BY_HEAD_MAX_MINOR if cashier.endswith(f"/{HEAD}") else ISSUED_PER_SHARD_MAX_MINOR
+    most = {HEAD: ISSUED_BY_HEAD_MAX_MINOR, ADJUSTMENTS: ISSUED_BY_ADJUSTMENTS_MAX_MINOR}
+    return most.get(cashier.rpartition("/")[2], ISSUED_PER_SHARD_MAX_MINOR)

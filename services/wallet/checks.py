@@ -88,6 +88,16 @@ def _cash(command: c.Deposit | c.Withdraw) -> None:
     _text("note", command.note, required=False)
 
 
+def _adjust_balance(command: c.AdjustBalance) -> None:
+    _batch_id(command.batch_id)
+    check_player(command.player)
+    _currency(command.currency)
+    if not command.amount_minor:
+        raise invalid("amount_minor", "above 0 to give, below 0 to take")
+    _number("amount_minor", command.amount_minor, least=-BALANCE_MAX_MINOR, most=BALANCE_MAX_MINOR)
+    _text("reason", command.reason, required=True)
+
+
 def _buy_in(command: c.BuyIn | c.ReserveBuyIn) -> None:
     _step(command)
     _match("sitting", command.sitting, _SITTING, "1 to 128 of A-Z a-z 0-9 _ . : / -")
@@ -176,6 +186,7 @@ _CHECKS: Final[dict[type, Callable[..., None]]] = {
     c.SetPlayerState: _set_player_state,
     c.Deposit: _cash,
     c.Withdraw: _cash,
+    c.AdjustBalance: _adjust_balance,
     c.BuyIn: _buy_in,
     c.ReserveBuyIn: _reserve_buy_in,
     c.CommitReservation: _end_reservation,

@@ -48,6 +48,16 @@ class Withdraw(Struct, frozen=True, gc=False):
     note: str = ""
 
 
+class AdjustBalance(Struct, frozen=True, gc=False):
+    """Gives a player's cash (above 0) or takes from it (below 0), against the account of adjustments."""
+
+    batch_id: str
+    player: str
+    currency: str
+    amount_minor: int
+    reason: str
+
+
 class BuyIn(Struct, frozen=True, gc=False):
     """Opens a sitting with a stack from the player's cash."""
 
@@ -200,7 +210,7 @@ class FenceTable(Struct, frozen=True, gc=False):
 ReservationCommand = ReserveBuyIn | CommitReservation | ReleaseReservation | ExpireReservation
 HandCommand = PostForced | CollectBets | AwardPot | VoidHand
 TableCommand = BuyIn | TopUp | CashOut | HandCommand | RefundCarry | FenceTable | ReservationCommand
-CashCommand = CreatePlayer | SetPlayerState | Deposit | Withdraw
+CashCommand = CreatePlayer | SetPlayerState | Deposit | Withdraw | AdjustBalance
 Command = TableCommand | CashCommand | SweepHouse
 
 

@@ -56,6 +56,13 @@ def _withdraw(asked: dict[str, Any]) -> Moved:
     return Counter([(int(TransferCode.WITHDRAWAL), cash, f"cashier/{currency}", asked["amount_minor"])])
 
 
+def _adjust_balance(asked: dict[str, Any]) -> Moved:
+    currency, amount = asked["currency"], asked["amount_minor"]
+    house, cash = f"cashier/{currency}", chart.cash_account(asked["player"], currency)
+    accounts = (house, cash) if amount > 0 else (cash, house)
+    return Counter([(int(TransferCode.ADJUSTMENT), *accounts, abs(amount))])
+
+
 def _buy_in(asked: dict[str, Any]) -> Moved:
     cash = chart.cash_account(asked["player"], asked["currency"])
     stack = chart.stack_account(asked["sitting"])
@@ -95,6 +102,7 @@ _EXPECTED: Final[dict[str, Callable[[dict[str, Any]], Moved]]] = {
     "CreatePlayer": _create_player,
     "Deposit": _deposit,
     "Withdraw": _withdraw,
+    "AdjustBalance": _adjust_balance,
     "BuyIn": _buy_in,
     "ReserveBuyIn": _reserve_buy_in,
     "PostForced": _post_forced,

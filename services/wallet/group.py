@@ -13,7 +13,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from services.runtime.errors import Fault
-from services.wallet import cash_desk, closing_desk, hand_desk, house_desk, reserve_desk, seats_desk, store
+from services.wallet import adjust_desk, cash_desk, closing_desk, hand_desk, house_desk, reserve_desk, seats_desk, store
 from services.wallet import commands as c
 from services.wallet.books import Books, StoredBatch
 
@@ -26,6 +26,7 @@ _DECISIONS: Final[dict[type, Callable[[Books, Any], c.Answer]]] = {
     c.CreatePlayer: cash_desk.create_player,
     c.Deposit: cash_desk.deposit,
     c.Withdraw: cash_desk.withdraw,
+    c.AdjustBalance: adjust_desk.adjust_balance,
     c.BuyIn: seats_desk.buy_in,
     c.TopUp: seats_desk.top_up,
     c.CashOut: seats_desk.cash_out,
@@ -50,6 +51,7 @@ _ANSWERS: Final[dict[str, type[c.Answer]]] = {
     "CreatePlayer": c.Player,
     "Deposit": c.Balance,
     "Withdraw": c.Balance,
+    "AdjustBalance": c.Balance,
     "BuyIn": c.Stack,
     "TopUp": c.Stack,
     "CashOut": c.CashedOut,

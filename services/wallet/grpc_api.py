@@ -84,6 +84,13 @@ class WalletApi(pb_grpc.WalletServiceServicer):
         balance = await self._ledger.withdraw(command, caller=wire.namespace(current_identity()))
         return pb.WithdrawResponse(balance=wire.to_balance(balance))
 
+    async def AdjustBalance(self, request: pb.AdjustBalanceRequest, context: Context) -> pb.AdjustBalanceResponse:
+        """Corrects a player's cash; the gate has seen to the second person."""
+        player = wire.id_in("player", request.player, "players")
+        command = c.AdjustBalance(request.request_id, player, request.currency, request.amount_minor, request.reason)
+        balance = await self._ledger.adjust_balance(command, caller=wire.namespace(current_identity()))
+        return pb.AdjustBalanceResponse(balance=wire.to_balance(balance))
+
     async def GetBalances(self, request: pb.GetBalancesRequest, context: Context) -> pb.GetBalancesResponse:
         """A player's chips."""
         at_ms = wire.millis("at", request.at) if request.HasField("at") else None

@@ -80,6 +80,10 @@ class Ledger:
         """Player to cashier; returns the player's cash afterwards."""
         return await self._submit(command, caller, c.Balance)
 
+    async def adjust_balance(self, command: c.AdjustBalance, *, caller: str) -> c.Balance:
+        """Corrects a player's cash; returns it afterwards."""
+        return await self._submit(command, caller, c.Balance)
+
     async def set_player_state(self, command: c.SetPlayerState, *, caller: str) -> c.Player:
         """Freezes or unfreezes; the same state again changes nothing."""
         checks.check(command)
@@ -214,7 +218,7 @@ def _subject(command: c.Command) -> str:
     match command:
         case c.SweepHouse():
             return command.currency
-        case c.CreatePlayer() | c.SetPlayerState() | c.Deposit() | c.Withdraw():
+        case c.CreatePlayer() | c.SetPlayerState() | c.Deposit() | c.Withdraw() | c.AdjustBalance():
             return command.player
         case _:
             return command.table

@@ -11,7 +11,7 @@ from services.wallet.books import Books
 
 # These end or read a hand, or list the table's stacks: they need every open sitting of their table.
 _WHOLE_TABLE: Final = c.AwardPot | c.VoidHand | c.RefundCarry | c.FenceTable
-_OF_A_PLAYER: Final = c.CreatePlayer | c.Deposit | c.Withdraw | c.BuyIn | c.ReserveBuyIn
+_OF_A_PLAYER: Final = c.CreatePlayer | c.Deposit | c.Withdraw | c.AdjustBalance | c.BuyIn | c.ReserveBuyIn
 
 
 def tables(wanted: Sequence[c.Command]) -> list[str]:
@@ -72,6 +72,9 @@ def accounts(wanted: Sequence[c.Command], books: Books) -> set[str]:
             case c.Deposit() | c.Withdraw():
                 names.add(chart.cash_account(command.player, command.currency))
                 names.add(chart.cashier_account(command.currency, books.shard))
+            case c.AdjustBalance():
+                names.add(chart.cash_account(command.player, command.currency))
+                names.add(chart.cashier_account(command.currency, chart.ADJUSTMENTS))
             case c.BuyIn():
                 names.add(chart.cash_account(command.player, command.currency))
                 names.add(chart.stack_account(command.sitting))

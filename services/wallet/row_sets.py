@@ -1,12 +1,14 @@
 """Whole sets of rows in one statement each, in the dialect of either database.
 
-The text of a statement does not depend on how many rows it is about, so it is planned and prepared once: PostgreSQL
-gets the values as JSON, SQLite as JSON or row by row. Names of tables and columns come from `schema`, never from a
-caller.
+The text of a statement does not depend on how many rows it is about, so it is planned and prepared once, and its rows
+come and go as one JSON value. On SQLite that is what keeps the house quick: the driver gives the interpreter's lock up
+and takes it again for every row that it steps over, and each time has to wait for whatever else the process computes.
+Names of tables and columns come from `schema`, never from a caller.
 """
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +20,8 @@ from sqlalchemy import BigInteger, Boolean, Connection, Integer, SmallInteger, T
 from sqlalchemy.exc import DBAPIError
 
 Row = tuple[Any, ...]
+
+_ROWS: Final = msgspec.json.Decoder(list[tuple[Any, ...]])
 
 _TYPES: Final[tuple[tuple[type, str], ...]] = (
     # BigInteger and SmallInteger are Integers too, so they come first.
@@ -36,10 +40,10 @@ def is_postgresql(conn: Connection) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement and its values: rows of values for SQLite's row by row writing, else one row."""
+    """One statement and its values."""
 
     text: str
-    values: tuple[Any, ...] | list[Row]
+    values: Row
 
 
 def run(conn: Connection, statements: Sequence[Statement | None]) -> list[Sequence[Row]]:
@@ -49,7 +53,7 @@ def run(conn: Connection, statements: Sequence[Statement | None]) -> list[Sequen
     round trips instead of a score.
     """
     if not is_postgresql(conn):
-        return [() if each is None else _run_on_sqlite(conn, each) for each in statements]
+        return _run_on_sqlite(conn, statements)
     raw: psycopg.Connection[Row] = conn.connection.driver_connection  # type: ignore[assignment]
     cursors: list[psycopg.Cursor[Row] | None] = []
     try:
@@ -114,12 +118,45 @@ def _of_rows(conn: Connection, text: str, names: tuple[str, ...], rows: list[Row
     if is_postgresql(conn):
         # The driver quotes arrays of text item by item, which took more time than all the rest of a batch.
         return Statement(text, (as_json([dict(zip(names, row, strict=True)) for row in rows]),))
-    return Statement(text, rows)
+    return Statement(text, (as_json(rows),))
 
 
-def _run_on_sqlite(conn: Connection, statement: Statement) -> Sequence[Row]:
-    result = conn.exec_driver_sql(statement.text, statement.values)
-    return [tuple(row) for row in result] if result.returns_rows else ()
+def _run_on_sqlite(conn: Connection, statements: Sequence[Statement | None]) -> list[Sequence[Row]]:
+    raw: sqlite3.Connection = conn.connection.driver_connection  # type: ignore[assignment]
+    found: list[Sequence[Row]] = []
+    try:
+        for each in statements:
+            if each is None:
+                found.append(())
+            elif _is_question(each.text):
+                (rows,) = raw.execute(_as_one_value(raw, each), each.values).fetchone()
+                found.append(_ROWS.decode(rows))
+            else:
+                raw.execute(each.text, each.values)
+                found.append(())
+    except sqlite3.Error as error:
+        # SQLAlchemy is passed by, so its callers get their exception from here.
+        raise DBAPIError.instance(None, None, error, sqlite3.Error, dialect=conn.dialect) from error
+    return found
+
+
+def _is_question(text: str) -> bool:
+    return text.lstrip().startswith(("SELECT", "WITH"))
+
+
+# The questions of this package by their text: a dozen.
+_ONE_VALUE: Final[dict[str, str]] = {}
+
+
+def _as_one_value(raw: sqlite3.Connection, question: Statement) -> str:
+    """The question, answered with one JSON array of rows."""
+    asked = _ONE_VALUE.get(question.text)
+    if asked is None:
+        columns = raw.execute(f"SELECT * FROM ({question.text}) LIMIT 0", question.values).description  # noqa: S608
+        names = ", ".join(f"c{at}" for at in range(len(columns)))
+        asked = f"WITH q ({names}) AS ({question.text}) SELECT json_group_array(json_array({names})) FROM q"  # noqa: S608
+        _ONE_VALUE[question.text] = asked
+    return asked
 
 
 @cache
@@ -127,8 +164,9 @@ def _insert(table: Table, for_postgresql: bool) -> str:
     names = ", ".join(column.name for column in table.c)
     if for_postgresql:
         return f"INSERT INTO {table.name} ({names}) SELECT {names} FROM {_record_set(table, table.c.keys())}"  # noqa: S608
-    marks = ", ".join("?" for _ in table.c)
-    return f"INSERT INTO {table.name} ({names}) VALUES ({marks})"  # noqa: S608
+    values = ", ".join(f"json_extract(value, '$[{at}]')" for at in range(len(table.c)))
+    # Without a condition SQLite would take what follows for the join's.
+    return f"INSERT INTO {table.name} ({names}) SELECT {values} FROM json_each(?) WHERE true"  # noqa: S608
 
 
 @cache
@@ -138,10 +176,11 @@ def _update(table: Table, keys: tuple[str, ...], columns: tuple[str, ...], for_p
         where = " AND ".join(f"t.{name} = v.{name}" for name in keys)
         values = _record_set(table, (*keys, *columns))
         return f"UPDATE {table.name} AS t SET {changes} FROM {values} WHERE {where}"  # noqa: S608
-    # Numbered marks let the keys come first in a row although they stand last in the statement.
-    changes = ", ".join(f"{name} = ?{at}" for at, name in enumerate(columns, start=len(keys) + 1))
-    where = " AND ".join(f"{name} = ?{at}" for at, name in enumerate(keys, start=1))
-    return f"UPDATE {table.name} SET {changes} WHERE {where}"  # noqa: S608
+    changes = ", ".join(
+        f"{name} = json_extract(v.value, '$[{at}]')" for at, name in enumerate(columns, start=len(keys))
+    )
+    where = " AND ".join(f"t.{name} = json_extract(v.value, '$[{at}]')" for at, name in enumerate(keys))
+    return f"UPDATE {table.name} AS t SET {changes} FROM json_each(?) AS v WHERE {where}"  # noqa: S608
 
 
 def _record_set(table: Table, names: Iterable[str]) -> str:

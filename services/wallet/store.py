@@ -7,6 +7,7 @@ accounts are locked: tables by id, then accounts by name. On SQLite the transact
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 from sqlalchemy import Connection, Table
@@ -260,4 +261,11 @@ def _updated(conn: Connection, table: Table, key_count: int, rows: Sequence[Any]
 
 
 def _of(row: Any) -> Row:
-    return tuple(getattr(row, name) for name in row.__slots__)
+    values: Row = _VALUES_OF[type(row)](row)
+    return values
+
+
+_VALUES_OF: Final = {
+    kind: attrgetter(*kind.__slots__)
+    for kind in (PlayerRow, AccountRow, TableRow, HandRow, SittingRow, ReservationRow)
+}
