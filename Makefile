@@ -155,6 +155,10 @@ soak-wallet: dev ## Runs 1,000,000 random operations with faults on each databas
 	@$(BIN)/python -m tests.load.soak_wallet --operations 1000000 --database sqlite
 	@$(BIN)/python -m tests.load.soak_wallet --operations 1000000 --database postgresql
 
+.PHONY: soak-history
+soak-history: dev ## Plays 10,000 hands while all that writes their histories is killed again and again.
+	@$(BIN)/python -m tests.load.history.soak --hands 10000
+
 # uv resolves for all platforms at once, which pip cannot; it lives in an environment of its own.
 .PHONY: lock
 lock: ## Writes the lock files anew from pyproject.toml, keeping versions that still fit (LOCK="--upgrade" for newer).
