@@ -161,6 +161,7 @@ async def channel(make_settings) -> AsyncIterator[Callable[..., grpc.aio.Channel
         ) -> grpc.aio.Channel:
             target = server if isinstance(server, str) else f"127.0.0.1:{server.port}"
             metadata = [("authorization", f"Bearer {token}")] if token is not None else []
+            metadata += options.pop("metadata", ())
             opened = connect(target, make_settings(), as_service=as_service, metadata=metadata, **options)
             stack.push_async_callback(opened.close)
             return opened

@@ -77,6 +77,7 @@ _BY_SERVICE: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "SetPlayerState": (OPERATOR, FINANCE),
         "Deposit": (OPERATOR, FINANCE),
         "Withdraw": (OPERATOR, FINANCE),
+        "AdjustBalance": (OPERATOR, FINANCE),
         "GetBalances": (PLAYER, OPERATOR, FINANCE, AUDITOR),
         "ListEntries": (PLAYER, OPERATOR, FINANCE, AUDITOR),
         "GetHand": (OPERATOR, FINANCE, AUDITOR, TABLE, HISTORY),
@@ -135,6 +136,7 @@ METHODS: Final[Mapping[str, frozenset[str]]] = {
 # What undoes or moves what others have won takes two people: both of one of these roles, and not the same person.
 TWO_PEOPLE: Final[Mapping[str, frozenset[str]]] = {
     "/fivedraw.table.v1.TableService/VoidHand": frozenset({OPERATOR}),
+    "/fivedraw.wallet.v1.WalletService/AdjustBalance": frozenset({OPERATOR, FINANCE}),
 }
 
 

@@ -47,7 +47,7 @@ def _reasons() -> dict[str, Reason]:
         },
         StatusCode.PERMISSION_DENIED: {
             "PERMISSION_DENIED": "call as someone who may use this method",
-            "SECOND_PERSON_REQUIRED": "send the token of a second person of the same role beside your own",
+            "SECOND_PERSON_REQUIRED": "send the token of a second person who may make this call beside your own",
             "ROLE_MAY_NOT_SIT": "operators and auditors take no seat; play with a player's own account",
         },
         StatusCode.NOT_FOUND: {

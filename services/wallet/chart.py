@@ -110,8 +110,8 @@ ADJUSTMENTS: Final = "adjustments"
 # The head of a hot account takes in what its sub-accounts hold.
 HEAD: Final = "head"
 
-# What the cashier's head, its adjustments and all its sub-accounts may have issued together fits one balance, so no credit can ever
-# overflow.
+# What the cashier's head, its adjustments and all its sub-accounts may have issued together fits one balance, so no
+# credit can ever overflow.
 ISSUED_BY_ADJUSTMENTS_MAX_MINOR: Final = 2**60
 ISSUED_BY_HEAD_MAX_MINOR: Final = 2**62 - 1 - ISSUED_BY_ADJUSTMENTS_MAX_MINOR
 ISSUED_PER_SHARD_MAX_MINOR: Final = 2**62 // SHARDS

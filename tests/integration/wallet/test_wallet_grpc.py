@@ -12,6 +12,7 @@ from fivedraw.wallet.v1 import wallet_service_pb2_grpc as pb_grpc
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from services.runtime.auth import SECOND_TOKEN_HEADER
 from services.runtime.errors import Fault
 from services.wallet import grpc_api
 
@@ -45,6 +46,7 @@ FORCED = STEP | {"hand": 1, "dealt_in": ["s"], "currency": "EUR"}
 HOLD = Duration(seconds=60)
 RESERVE = BUY_IN | {"reservation": "r", "hold": HOLD}
 END = {"batch_id": "e", "table": "tables/t1", "reservation": "r"}
+ADJUST = {"request_id": "j", "player": "players/ann", "currency": "EUR", "amount_minor": 5, "reason": "a test"}
 ANTE = pb.SittingAmount(sitting="s", amount_minor=1, code=pb.TRANSFER_CODE_ANTE)
 
 TABLE_GARBAGE = (
@@ -117,6 +119,10 @@ WALLET_GARBAGE = (
     ("SetPlayerState", pb.SetPlayerStateRequest(name="players/ann", state=pb.PLAYER_STATE_FROZEN), "reason"),
     ("Deposit", pb.DepositRequest(request_id="r", player="players/ann", currency="EUR"), "amount_minor"),
     ("Withdraw", pb.WithdrawRequest(player="players/ann", currency="EUR", amount_minor=1), "batch_id"),
+    ("AdjustBalance", pb.AdjustBalanceRequest(**ADJUST | {"amount_minor": 0}), "amount_minor"),
+    ("AdjustBalance", pb.AdjustBalanceRequest(**ADJUST | {"amount_minor": -(2**63)}), "amount_minor"),
+    ("AdjustBalance", pb.AdjustBalanceRequest(**ADJUST | {"reason": ""}), "reason"),
+    ("AdjustBalance", pb.AdjustBalanceRequest(**ADJUST | {"request_id": ""}), "batch_id"),
     ("GetBalances", pb.GetBalancesRequest(player="players/" + LONG), "player"),
     ("ListEntries", pb.ListEntriesRequest(player="players/ann", page_size=-1), "page_size"),
     ("ListEntries", pb.ListEntriesRequest(player="players/ann", page_size=501), "page_size"),
@@ -137,7 +143,9 @@ async def wire(ledger, auditor, serve, make_settings, channel, token):  # noqa: 
     def open_as(stub, subject="", *roles, as_service=None):
         if as_service:
             return stub(channel(server, as_service=as_service))
-        return stub(channel(server, token=token(subject, *roles)))
+        # Everybody here has a second person behind them, for the calls that take two.
+        second = ((SECOND_TOKEN_HEADER, token("second", "finance")),)
+        return stub(channel(server, token=token(subject, *roles), metadata=second))
 
     return open_as
 
@@ -279,6 +287,7 @@ async def test_a_player_makes_and_sees_only_itself(wire):
         ann.ListEntries(pb.ListEntriesRequest(player="players/bob"), timeout=DEADLINE),
         ann.Deposit(pb.DepositRequest(request_id="d", player="players/ann", currency="EUR", amount_minor=1)),
         ann.Withdraw(pb.WithdrawRequest(request_id="w", player="players/ann", currency="EUR", amount_minor=1)),
+        ann.AdjustBalance(pb.AdjustBalanceRequest(**ADJUST)),
         ann.SetPlayerState(pb.SetPlayerStateRequest(name="players/ann", state=1, reason="x")),
         ann.GetLedgerSummary(pb.GetLedgerSummaryRequest()),
         ann.GetHand(pb.GetHandRequest(table="tables/t1", hand=1)),

@@ -62,6 +62,14 @@ async def withdraw(desk: Desk) -> Repairs:
     yield replace(command, amount_minor=1)
 
 
+async def adjust_balance(desk: Desk) -> Repairs:
+    command = c.AdjustBalance("x", "nobody", "EUR", -5000, "a test")
+    yield command
+    yield (command := replace(command, player="ann"))
+    yield (command := replace(command, amount_minor=BALANCE_MAX_MINOR))
+    yield replace(command, amount_minor=-1)
+
+
 async def buy_in(desk: Desk) -> Repairs:
     await desk.house.cash_out("bob")
     command = c.BuyIn("x", "t1", 1, "bob", "nobody", "USD", 5000, 1)
@@ -245,6 +253,7 @@ OPERATIONS = {
     "CreatePlayer": create_player,
     "Deposit": deposit,
     "Withdraw": withdraw,
+    "AdjustBalance": adjust_balance,
     "BuyIn": buy_in,
     "TopUp": top_up,
     "CashOut": cash_out,
@@ -263,6 +272,7 @@ METHODS = {
     "CreatePlayer": "create_player",
     "Deposit": "deposit",
     "Withdraw": "withdraw",
+    "AdjustBalance": "adjust_balance",
     "BuyIn": "buy_in",
     "TopUp": "top_up",
     "CashOut": "cash_out",
