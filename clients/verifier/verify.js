@@ -343,7 +343,7 @@
   }
 
   function complete(hand) {
-    if (hand === null || typeof hand !== "object") throw new Broken("file", "it holds no exported hand");
+    if (hand === null || typeof hand !== "object" || !Array.isArray(hand.seats) || !Array.isArray(hand.events)) throw new Broken("file", "it holds no exported hand");
     if (!hand.proof) throw new Broken("proof", "the hand was exported without one");
     hand.options = hand.options || {};
     hand.proof.passed = hand.proof.passed || [];

@@ -14,12 +14,12 @@ import pytest
 from click.testing import CliRunner
 
 from services.cli.verify import verify_command
-from services.deck.shuffling import PlayerSeed
-from services.deck.values import ReshuffleRule, SeatCards
+from services.deck.values import SeatCards
 from services.deck.verification import verify_text
 from services.runtime.errors import Fault
 from tests.unit.deck.exported import TABLE, House, Script, exported, random_script
 from tests.unit.deck.javascript import VERIFIER, run_node, verify_in_javascript
+from tests.unit.deck.tampering import RESHUFFLED, TAMPERINGS, Tampering, flipped, other_card
 
 SEED = 20_240_501
 # Reads one exported hand a line, prints one report a line.
@@ -118,14 +118,6 @@ def _cards(seat: int, view: dict):
     return SeatCards(seat, tuple(own["dealt"]))
 
 
-def flipped(text: str) -> str:
-    return ("1" if text[0] == "0" else "0") + text[1:]
-
-
-def other_card(card: str) -> str:
-    return card[0] + ("h" if card[1] != "h" else "s")
-
-
 def changed(value):
     """Another value of the same shape, or `None` where there is none."""
     if isinstance(value, bool) or value is None:
@@ -169,23 +161,10 @@ def put(hand: dict, path: tuple):
     return copied
 
 
-SCRIPT = Script(
-    seats=(1, 3, 4, 6, 7, 8, 9),
-    button=4,
-    folds=(7,),
-    discards={6: 3, 8: 3, 9: 4, 1: 3, 3: 2, 4: 3},
-    four_card_draw=9,
-    rule=ReshuffleRule.STUB_FIRST,
-    cut=b"cut",
-    player_seeds=(PlayerSeed(3, b"mine"), PlayerSeed(8, b"another")),
-    shown=(8, 6),
-)
-
-
 @pytest.fixture(scope="module")
 def view() -> dict:
     """One hand with a reshuffle, a late card, a fold and two shown hands, as seat 9 sees it."""
-    hand = exported(SCRIPT, 9, seed=3)
+    hand = exported(RESHUFFLED, 9, seed=3)
     assert any(event["type"] == "deck_reshuffled" for event in hand["events"])
     return hand
 
@@ -203,6 +182,13 @@ def assert_both_fail(tampered: dict[str, dict]) -> dict[str, tuple[list[str], li
 def test_the_untouched_hand_passes(view: dict) -> None:
     assert verify_text(json.dumps(view)).failed == []
     assert in_javascript([view])[0]["failed"] == []
+
+
+@pytest.mark.parametrize("tampering", TAMPERINGS, ids=lambda each: each.name)
+def test_a_changed_card_salt_event_or_order_fails_and_both_say_where(view: dict, tampering: Tampering) -> None:
+    changed, place = tampering.change(view)
+    for failed in assert_both_fail({tampering.name: changed})[tampering.name]:
+        assert any(place in line for line in failed), (place, failed)
 
 
 def test_every_change_to_the_proof_fails_and_says_where(view: dict) -> None:
@@ -271,13 +257,13 @@ def test_a_hand_that_claims_to_be_another_fails(view: dict, name: str) -> None:
 
 
 def test_an_auditor_sees_every_change_of_what_went_into_the_shuffle() -> None:
-    whole = exported(SCRIPT, 0, open_seed=True, seed=3)
+    whole = exported(RESHUFFLED, 0, open_seed=True, seed=3)
     # What was told of the players' seeds is changed as well, so that the order alone gives it away.
     for told in (whole["proof"], next(e["body"] for e in whole["events"] if e["type"] == "deck_committed")):
         told["player_seeds"] = [{"seat": 1, "seed": "00"}]
     tampered = {"player seed": whole}
     for path in (("proof", "seed"), ("proof", "cut")):
-        hand = exported(SCRIPT, 0, open_seed=True, seed=3)
+        hand = exported(RESHUFFLED, 0, open_seed=True, seed=3)
         hand["proof"][path[1]] = flipped(hand["proof"][path[1]])
         tampered[path[1]] = hand
     for failures in assert_both_fail(tampered).values():
