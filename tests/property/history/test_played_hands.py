@@ -9,10 +9,12 @@ import tomllib
 
 import jsonschema
 import pytest
+from fivedraw.history.v1 import record_pb2
 
 from services.cli.scenario import run_scenario
 from services.history.formats import phh, scenario, structured, text, tracker
-from services.history.record import decode, encode
+from services.history.names import HandKey
+from services.history.record import decode, encode, record_of_ledger
 from services.history.replay import replay
 from services.history.summary import summarise
 from services.history.viewing import Viewer, view
@@ -171,6 +173,21 @@ def test_structured_json_follows_its_schema() -> None:
                 written = json.loads(structured.write(view(played.key, HAND_ID, played.record, viewer, SEALER)))
                 validator.validate(written)
                 assert written["hand_id"] == str(HAND_ID)
+    for record in (void(random.Random(1)).record, _incomplete(True), _incomplete(False)):
+        seen = view(HandKey("red", 1), HAND_ID, record, AUDITOR, SEALER)
+        written = json.loads(structured.write(seen))
+        validator.validate(written)
+        assert written["incomplete"] == record.HasField("ledger")
+
+
+def _incomplete(is_void: bool):
+    """The record of a hand whose log was lost."""
+    ledger = record_pb2.LedgerHand(hand=1, epoch=1, void=is_void, reason="the log was lost" if is_void else "")
+    ledger.seats.add(seat=1, player="players/p1", paid_minor=10, won_minor=0 if is_void else 20)
+    ledger.seats.add(seat=2, player="players/p2", paid_minor=10)
+    ledger.open_time.FromMilliseconds(1)
+    ledger.close_time.FromMilliseconds(2)
+    return record_of_ledger(play(random.Random(1)).table, ledger)
 
 
 def test_phh_is_toml_and_holds_as_many_cards_as_were_dealt() -> None:
