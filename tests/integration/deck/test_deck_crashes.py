@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
-import grpc
 import pytest
 from fivedraw.deck.v1 import deck_service_pb2 as pb
 from fivedraw.deck.v1 import deck_service_pb2_grpc as pb_grpc
@@ -22,11 +17,10 @@ from services.runtime.channel import connect
 from services.runtime.clock import SystemClock
 from services.runtime.database import Database
 from services.runtime.sealing import Sealer
-from tests.conftest import SEALING_KEY, SERVICE_KEY
-from tests.servers import free_port
+from tests.conftest import SEALING_KEY
+from tests.integration.deck.process import DeckProcess
 
 KEY = HandKey("tables/oak", 1, 1)
-START_SECONDS_MAX = 60
 
 
 class Crash(Exception):
@@ -86,43 +80,6 @@ async def test_a_crash_at_each_step_changes_no_card(database, moment: str) -> No
     seen += [card for answer in answers[3:6] for card in answer.cards] + [answers[6].card]
     assert len(set(seen)) == len(seen) == 29
     assert (await replica.open_deck(HandKey("tables/oak", 1, 2), "open-2")).commitment == answers[7].next_commitment
-
-
-class DeckProcess:
-    """The deck service as it runs, on a port of its own."""
-
-    def __init__(self, folder: Path, jwks: Path) -> None:
-        self.target = f"127.0.0.1:{free_port()}"
-        self._log = folder / "deck.log"
-        self._env = {
-            **os.environ,
-            "FIVEDRAW_LISTEN": self.target,
-            "FIVEDRAW_DATABASE_URL": f"sqlite:///{folder / 'deck.sqlite'}",
-            "FIVEDRAW_JWKS": str(jwks),
-            "FIVEDRAW_SERVICE_KEY": SERVICE_KEY.hex(),
-            "FIVEDRAW_SEALING_KEYS": f"test:{SEALING_KEY.hex()}",
-        }
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def spawn(self) -> None:
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen([sys.executable, "-m", "services.deck"], env=self._env, stderr=log)
-
-    async def start(self) -> None:
-        self.spawn()
-        async with grpc.aio.insecure_channel(self.target) as channel:
-            await asyncio.wait_for(channel.channel_ready(), START_SECONDS_MAX)
-
-    def end(self, how: signal.Signals) -> int:
-        if self._process is None:
-            return 0
-        self._process.send_signal(how)
-        status = self._process.wait(START_SECONDS_MAX)
-        self._process = None
-        return status
-
-    def log(self) -> str:
-        return self._log.read_text()
 
 
 async def test_kill_9_among_many_steps_and_the_same_cards_after_the_restart(tmp_path, jwks_file, make_settings) -> None:

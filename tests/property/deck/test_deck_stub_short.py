@@ -9,29 +9,29 @@ import pytest
 
 from services.deck.values import ReshuffleRule
 from services.deck.verification import verify_text
+from services.rules.rulebook import Rulebook, list_rulebooks
 from tests.unit.deck.exported import House, Script
 
-# Most cards drawn: casadela, clocked and house five, openers four (one four-card draw, others three), american three.
-DRAWS = {"five": 5, "one four-card draw": 4, "three": 3}
+BOOKS = list_rulebooks()
 
 
-def script_of(seats: int, draw: str, rule: ReshuffleRule, four: int) -> Script:
+def script_of(book: Rulebook, seats: int, rule: ReshuffleRule, four: int) -> Script:
     """Everybody draws the most; with one four-card draw, seat `four` takes it and the others three."""
     everybody = tuple(range(1, seats + 1))
-    if DRAWS[draw] != 4:
-        return Script(everybody, seats, discards=dict.fromkeys(everybody, DRAWS[draw]), rule=rule)
+    if not book.single_four_card_draw:
+        return Script(everybody, seats, discards=dict.fromkeys(everybody, book.max_draw), rule=rule)
     discards = {seat: 4 if seat == four else 3 for seat in everybody}
     return Script(everybody, seats, discards=discards, four_card_draw=four, rule=rule)
 
 
 @pytest.mark.parametrize("rule", list(ReshuffleRule), ids=lambda rule: rule.name.lower())
-@pytest.mark.parametrize("draw", list(DRAWS))
+@pytest.mark.parametrize("book", BOOKS, ids=lambda book: book.name)
 @pytest.mark.parametrize("seats", range(2, 10))
-async def test_everybody_draws_the_most(seats: int, draw: str, rule: ReshuffleRule) -> None:
-    house = House(1000 * seats + len(draw))
-    fours = {1, seats} if DRAWS[draw] == 4 else {0}
+async def test_everybody_draws_the_most(seats: int, book: Rulebook, rule: ReshuffleRule) -> None:
+    house = House(1000 * seats + len(book.name))
+    fours = {1, seats} if book.single_four_card_draw else {0}
     for four in fours:
-        hand = await house.play(script_of(seats, draw, rule, four))
+        hand = await house.play(script_of(book, seats, rule, four))
         reshuffles = [event["body"] for event in hand.events if event["type"] == "deck_reshuffled"]
         asked = sum(len(cards) for cards in hand.discarded.values())
         assert bool(reshuffles) == (asked > 52 - 5 * seats)
@@ -42,6 +42,17 @@ async def test_everybody_draws_the_most(seats: int, draw: str, rule: ReshuffleRu
         assert len(set(live)) == len(live) == 5 * seats
         view = await house.export(hand, 1, open_seed=True)
         assert verify_text(json.dumps(view)).failed == []
+
+
+def test_the_rulebooks_draw_what_the_games_say() -> None:
+    most = {book.name: (book.max_draw, book.single_four_card_draw) for book in BOOKS}
+    assert most == {
+        "american": (3, False),
+        "casadela": (5, False),
+        "clocked": (5, False),
+        "house": (5, False),
+        "openers": (4, True),
+    }
 
 
 async def test_folded_hands_are_shuffled_in_and_no_live_card_ever_is() -> None:

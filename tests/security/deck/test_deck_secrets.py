@@ -11,12 +11,15 @@ from pathlib import Path
 import prometheus_client
 import pytest
 import structlog
+from sqlalchemy.exc import OperationalError
 
 from services.deck import records, values
 from services.deck.cards import TEXTS
 from services.deck.decks import Decks
 from services.deck.settings import DeckSettings
+from services.deck.steps import DeckBrokenError
 from services.deck.values import HandKey, SeatCards
+from services.runtime import telemetry
 from services.runtime.clock import SystemClock
 from services.runtime.database import Database
 from services.runtime.errors import Fault, to_status
@@ -106,6 +109,39 @@ async def test_no_log_line_and_no_metric_of_a_hand_holds_a_card(decks: Decks) ->
     assert "fivedraw_deck_steps_total" in told
     assert not CARD.search(told)
     assert "tables/oak" not in told
+
+
+@pytest.mark.parametrize(
+    "statement", ["DROP TABLE deck_hands", "ALTER TABLE deck_hands RENAME COLUMN sealed_play TO x"]
+)
+async def test_no_failure_of_the_database_tells_a_card(statement: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """An exception of a driver quotes the statement and its parameters; what they hold is sealed."""
+    database = Database("sqlite://", inline=True)
+    database.migrate_now("deck")
+    decks = Decks(database, SystemClock(), Sealer([("test", bytes(32))]))
+    hands = await dealt(decks)
+    await database.write(lambda conn: conn.exec_driver_sql(statement))
+    with pytest.raises(OperationalError) as caught:
+        await decks.exchange_cards(KEY, "x", seat=1, discards=hands[1][:3])
+    told = "".join(traceback.format_exception(caught.value)) + str(telemetry.where(caught.value))
+    told += "".join(capsys.readouterr())
+    assert "deck_hands" in told
+    assert not CARD.search(told)
+    assert not any(bytes(TEXTS.index(card) for card in hand) in told.encode() for hand in hands.values())
+
+
+async def test_a_deck_that_is_not_the_52_is_never_dealt_and_not_told(
+    decks: Decks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await decks.open_deck(KEY, "open")
+    for order in ((0,) * 52, tuple(range(51)), (*range(51), 52), tuple(range(53))):
+        with monkeypatch.context() as patch:
+            patch.setattr("services.deck.shuffling.shuffled", lambda *_, order=order: order)
+            with pytest.raises(DeckBrokenError) as caught:
+                await decks.cut_deck(KEY, "cut")
+        assert not CARD.search("".join(traceback.format_exception(caught.value)))
+    # Nothing of it was kept: the same step takes a sound shuffle.
+    assert len((await decks.cut_deck(KEY, "cut")).root) == 32
 
 
 def test_no_setting_chooses_a_seed_or_an_order() -> None:
