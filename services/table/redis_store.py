@@ -10,14 +10,15 @@ import time
 import zlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Any, Final
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from services.table import bus, metrics, scripts
 from services.table.bus import Batch
-from services.table.store import Commit, Committed, Due, Outage, Stored, Unwritten, Version
+from services.table.lane import Lane, Word
+from services.table.store import Commit, Committed, Due, Outage, Stored, StoreUnavailableError, Unwritten, Version
 from services.table.subscriptions import Subscriptions, reached
 
 SHARDS: Final = 8
@@ -28,12 +29,16 @@ ENTERED_MAX: Final = 20_000
 # Most entries dropped from a log at once; the next hand's confirmation drops on.
 TRIM_MAX: Final = 1_000
 
+_LOAD_SECONDS: Final = metrics.STORE_SECONDS.labels("load")
+_COMMIT_SECONDS: Final = metrics.STORE_SECONDS.labels("commit")
+
 
 class RedisStore:
     """Tables in one Redis (or Redis Cluster: every script touches one slot only)."""
 
     def __init__(self, redis: Redis, prefix: str = "fd") -> None:
         self._redis = redis
+        self._lane = Lane(redis)
         self._prefix = prefix
         self._commit = redis.register_script(scripts.COMMIT)
         self._claim_due = redis.register_script(scripts.CLAIM_DUE)
@@ -48,16 +53,13 @@ class RedisStore:
 
     async def load(self, table_id: str) -> Stored | None:
         """See `TableStore`."""
-        fields = ["epoch", "version", "commit", "blob", "sequence", "deadline"]
-        async with self._redis.pipeline(transaction=False) as pipe:
-            pipe.hmget(self._key(table_id, "state"), fields)
-            pipe.time()
-            with metrics.STORE_SECONDS.labels("load").time():
-                values, (seconds, micros) = await reached(pipe.execute())
+        fields = ("epoch", "version", "commit", "blob", "sequence", "deadline")
+        with _LOAD_SECONDS.time():
+            values, now = await self._calls(("HMGET", self._key(table_id, "state"), *fields), ("TIME",))
         if values[0] is None:
             return None
         at = Version(int(values[0]), int(values[1]), values[2].decode())
-        return Stored(at, values[3], int(values[4]), int(values[5]), seconds * 1000 + micros // 1000)
+        return Stored(at, values[3], int(values[4]), int(values[5]), _milliseconds(now))
 
     async def commit(self, table_id: str, commit: Commit) -> Committed | None:
         """See `TableStore`."""
@@ -83,10 +85,9 @@ class RedisStore:
             self._key(table_id, "events"),
             commit.lobby,
         ]
-        with metrics.STORE_SECONDS.labels("commit").time():
-            answer = await reached(
-                self._commit(keys=[self._key(table_id, "state"), self._key(table_id, "log")], args=args)
-            )
+        keys = [self._key(table_id, "state"), self._key(table_id, "log")]
+        with _COMMIT_SECONDS.time():
+            answer = await reached(self._lane.run(self._commit, keys, args))
         if not answer[0]:
             return None
         self._saw_time(int(answer[1]))
@@ -139,14 +140,14 @@ class RedisStore:
         """See `TableStore`."""
 
         claim = self._claim_due
-        async with self._redis.pipeline(transaction=False) as pipe:
-            for shard in range(SHARDS):
-                pipe.evalsha(claim.sha, 1, self._due_key(shard), limit, hold_ms)
-            shards = await reached(pipe.execute(raise_on_error=False))
+        keys = [self._due_key(shard) for shard in range(SHARDS)]
+        shards = await reached(
+            self._lane.calls(*(("EVALSHA", claim.sha, 1, key, limit, hold_ms) for key in keys)),
+        )
         for shard, answer in enumerate(shards):
             if isinstance(answer, RedisError):
                 # A server that was restarted has forgotten the script, and gets it again; any other trouble is told.
-                shards[shard] = await reached(claim(keys=[self._due_key(shard)], args=[limit, hold_ms]))
+                shards[shard] = await reached(self._lane.run(claim, [keys[shard]], [limit, hold_ms]))
         claimed = []
         for held, *members in shards:
             claimed += [Due(member.decode(), int(held)) for member in members]
@@ -157,7 +158,7 @@ class RedisStore:
     async def enter_due(self, table_id: str, due_ms: int) -> None:
         """See `TableStore`."""
         key = self._due_key(_shard(table_id))
-        await reached(self._enter_due(keys=[key], args=[table_id, due_ms]))
+        await reached(self._lane.run(self._enter_due, [key], [table_id, due_ms]))
         if len(self._entered) >= ENTERED_MAX:
             self._entered.clear()
         self._entered[table_id] = due_ms
@@ -179,29 +180,29 @@ class RedisStore:
     async def settle_due(self, due: Due, hold_ms: int, next_ms: int) -> None:
         """See `TableStore`."""
         key = self._due_key(_shard(due.table_id))
-        await reached(self._settle_due(keys=[key], args=[due.table_id, due.due_ms, next_ms]))
+        await reached(self._lane.run(self._settle_due, [key], [due.table_id, due.due_ms, next_ms]))
 
     async def mark_unwritten(self, hand: Unwritten) -> None:
         """See `TableStore`."""
         now_ms = self._estimate_ms() or await self.now_ms()
         member = f"{hand.table_id}|{hand.epoch}|{hand.hand}"
-        async with self._redis.pipeline(transaction=False) as pipe:
-            # The place of its events first: a hand that is listed can then always be read.
-            first = f"{hand.first_epoch}:{hand.first}"
-            pipe.hsetnx(self._key(hand.table_id, "hands"), f"{hand.epoch}:{hand.hand}", first)
-            pipe.zadd(self._unwritten_key(_shard(hand.table_id)), {member: now_ms}, nx=True)
-            await reached(pipe.execute())
+        first = f"{hand.first_epoch}:{hand.first}"
+        # The place of its events first: a hand that is listed can then always be read.
+        await self._calls(
+            ("HSETNX", self._key(hand.table_id, "hands"), f"{hand.epoch}:{hand.hand}", first),
+            ("ZADD", self._unwritten_key(_shard(hand.table_id)), "NX", now_ms, member),
+        )
 
     async def confirm_written(self, table_id: str, epoch: int, hand: int, keep: int) -> None:
         """See `TableStore`."""
         member = f"{table_id}|{epoch}|{hand}"
-        await reached(self._redis.zrem(self._unwritten_key(_shard(table_id)), member))
+        await self._calls(("ZREM", self._unwritten_key(_shard(table_id)), member))
         keys = [self._key(table_id, "hands"), self._key(table_id, "log")]
-        await reached(self._trim(keys=keys, args=[f"{epoch}:{hand}", keep, TRIM_MAX]))
+        await reached(self._lane.run(self._trim, keys, [f"{epoch}:{hand}", keep, TRIM_MAX]))
 
     async def find_unwritten(self, table_id: str, epoch: int, hand: int) -> Unwritten | None:
         """See `TableStore`."""
-        place = await reached(self._redis.hget(self._key(table_id, "hands"), f"{epoch}:{hand}"))
+        (place,) = await self._calls(("HGET", self._key(table_id, "hands"), f"{epoch}:{hand}"))
         return Unwritten(table_id, epoch, hand, *_place(place)) if place else None
 
     async def list_unwritten(self, limit: int, older_than_ms: int) -> list[Unwritten]:
@@ -245,7 +246,7 @@ class RedisStore:
     async def hint_lobby(self, table_id: str) -> None:
         """See `TableStore`."""
         now_ms = self._estimate_ms() or await self.now_ms()
-        await reached(self._redis.zadd(f"{self._prefix}:lobby", {table_id: now_ms}))
+        await self._calls(("ZADD", f"{self._prefix}:lobby", now_ms, table_id))
 
     async def changed_lobby(self, since_ms: int, limit: int) -> list[str]:
         """See `TableStore`."""
@@ -257,15 +258,28 @@ class RedisStore:
     async def beat(self, gap_max_ms: int) -> Outage:
         """See `TableStore`."""
         keys = [f"{self._prefix}:{{sweep}}:heartbeat", f"{self._prefix}:{{sweep}}:outage"]
-        start, end = await reached(self._heartbeat(keys=keys, args=[gap_max_ms]))
+        start, end = await reached(self._lane.run(self._heartbeat, keys, [gap_max_ms]))
         return Outage(int(start), int(end))
 
     async def now_ms(self) -> int:
         """See `TableStore`."""
-        seconds, micros = await reached(self._redis.time())
-        now_ms = int(seconds) * 1000 + int(micros) // 1000
+        (now,) = await self._calls(("TIME",))
+        now_ms = _milliseconds(now)
         self._saw_time(now_ms)
         return now_ms
+
+    def close(self) -> None:
+        """Ends the connection for commands; the client that was given is its owner's to close."""
+        self._lane.close()
+
+    async def _calls(self, *commands: Sequence[Word]) -> list[Any]:
+        """The answers to commands that are sent together. Raises `StoreUnavailableError`."""
+        answers: list[Any] = await reached(self._lane.calls(*commands))
+        for answer in answers:
+            if isinstance(answer, RedisError):
+                metrics.STORE_FAULTS.inc()
+                raise StoreUnavailableError(str(answer)) from answer
+        return answers
 
     def _key(self, table_id: str, part: str) -> str:
         return f"{self._prefix}:{{{table_id}}}:{part}"
@@ -279,6 +293,11 @@ class RedisStore:
 
 def _shard(table_id: str) -> int:
     return zlib.crc32(table_id.encode()) % SHARDS
+
+
+def _milliseconds(time_answer: Sequence[bytes]) -> int:
+    seconds, micros = time_answer
+    return int(seconds) * 1000 + int(micros) // 1000
 
 
 def _place(value: bytes) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from services.table.bus import Batch
 from services.table.store import StoreUnavailableError
 
 POLL_SECONDS: Final = 1.0
+CONFIRM_SECONDS: Final = 5.0
 QUEUE_MAX: Final = 1_000
 
 
@@ -23,20 +24,32 @@ class Subscriptions:
     """Queues of published batches by channel; a full queue loses messages, as pub/sub may anyway."""
 
     def __init__(self, redis: Redis) -> None:
-        self._pubsub = redis.pubsub(ignore_subscribe_messages=True)
+        self._pubsub = redis.pubsub()
         self._queues: dict[bytes, set[asyncio.Queue[Batch | StoreUnavailableError]]] = {}
+        # Set by channel as soon as the server has confirmed it, or the connection has broken.
+        self._confirmed: dict[bytes, asyncio.Event] = {}
         self._reader: asyncio.Task[None] | None = None
         self._lock = asyncio.Lock()
 
     async def add(self, channel: bytes) -> asyncio.Queue[Batch | StoreUnavailableError]:
-        """Subscribes a new queue. Raises `StoreUnavailableError`."""
+        """Subscribes a new queue, which gets all that is published from then on. Raises `StoreUnavailableError`."""
         queue: asyncio.Queue[Batch | StoreUnavailableError] = asyncio.Queue(QUEUE_MAX)
         async with self._lock:
+            confirmed = self._confirmed.setdefault(channel, asyncio.Event())
             if channel not in self._queues:
                 await reached(self._pubsub.subscribe(channel))
             self._queues.setdefault(channel, set()).add(queue)
             if self._reader is None or self._reader.done():
                 self._reader = asyncio.create_task(self._read(), name="published batches")
+        try:
+            # Commits go over another connection and could be faster than the subscription.
+            async with asyncio.timeout(CONFIRM_SECONDS):
+                await confirmed.wait()
+        except BaseException as error:
+            await self.remove(channel, queue)
+            if isinstance(error, TimeoutError):
+                raise StoreUnavailableError("the subscription was not confirmed") from error
+            raise
         return queue
 
     async def remove(self, channel: bytes, queue: asyncio.Queue[Batch | StoreUnavailableError]) -> None:
@@ -45,6 +58,7 @@ class Subscriptions:
             queues = self._queues.get(channel, set())
             queues.discard(queue)
             if not queues and self._queues.pop(channel, None) is not None:
+                self._confirmed.pop(channel, None)
                 await reached(self._pubsub.unsubscribe(channel))
 
     async def batches(self, queue: asyncio.Queue[Batch | StoreUnavailableError]) -> AsyncIterator[Batch | None]:
@@ -67,14 +81,25 @@ class Subscriptions:
                 message = await reached(self._pubsub.get_message(timeout=POLL_SECONDS))
                 if message is None:
                     continue
+                if message["type"] != "message":
+                    self._note(message)
+                    continue
                 at_ms, _, packed = message["data"].partition(b":")
                 self._hand_out(message["channel"], bus.load(packed, int(at_ms)))
         except StoreUnavailableError as error:
             channels, self._queues = self._queues, {}
+            confirmed, self._confirmed = self._confirmed, {}
+            for each in confirmed.values():
+                each.set()
             for queues in channels.values():
                 for queue in queues:
                     _offer(queue, error)
             await self._pubsub.aclose()  # type: ignore[no-untyped-call]
+
+    def _note(self, message: dict[str, Any]) -> None:
+        confirmed = self._confirmed.get(message["channel"])
+        if message["type"] == "subscribe" and confirmed is not None:
+            confirmed.set()
 
     def _hand_out(self, channel: bytes, batch: Batch) -> None:
         for queue in self._queues.get(channel, ()):

@@ -22,5 +22,7 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[TableStore]:
         return
     client = connect(request.getfixturevalue("redis_server_url"), pool_size=16)
     await client.flushdb()
-    yield RedisStore(client)
+    store = RedisStore(client)
+    yield store
+    store.close()
     await client.aclose()

@@ -98,9 +98,11 @@ async def client(server: RedisProcess) -> AsyncIterator[Redis]:
     await client.aclose()
 
 
-@pytest.fixture
-def redis_store(client: Redis) -> RedisStore:
-    return RedisStore(client)
+@pytest_asyncio.fixture
+async def redis_store(client: Redis) -> AsyncIterator[RedisStore]:
+    store = RedisStore(client)
+    yield store
+    store.close()
 
 
 async def _subscribed(store: TableStore, table: str, heard: asyncio.Queue[Batch]) -> None:
