@@ -54,6 +54,10 @@ _BY_SERVICE: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "ListTemplates": (OPERATOR,),
         "DeleteTemplate": (OPERATOR,),
     },
+    "fivedraw.table.v1.ReplicaService": {
+        "ListReplicas": (VIEWER, OPERATOR, AUDITOR),
+        "DrainReplica": (OPERATOR,),
+    },
     "fivedraw.table.v1.TableLogService": {
         "ReadHandLog": (HISTORY,),
         "ConfirmHandWritten": (HISTORY,),

@@ -56,6 +56,7 @@ def _reasons() -> dict[str, Reason]:
             "HAND_NOT_FOUND": "check the table and the hand's number",
             "TABLE_NOT_FOUND": "check the table's name",
             "RESERVATION_NOT_FOUND": "check the table and the reservation's id",
+            "REPLICA_NOT_FOUND": "list the processes again: this one has ended",
             "SEAT_NOT_FOUND": "choose a seat that the table has",
             "TEMPLATE_NOT_FOUND": "choose one of the listed templates",
             "RULEBOOK_NOT_FOUND": "choose one of the listed rulebooks",

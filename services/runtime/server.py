@@ -99,14 +99,15 @@ async def serve(
     on_start: Hook | None = None,
     on_stop: Hook | None = None,
     clock: Clock | None = None,
+    told_to_stop: asyncio.Event | None = None,
 ) -> None:
-    """Runs the service until SIGTERM or SIGINT: `on_start`, then calls, then a drain, then `on_stop`.
+    """Runs the service until SIGTERM, SIGINT or `told_to_stop`: `on_start`, calls, then a drain, then `on_stop`.
 
     `on_start` runs before the first call is taken (migrations, connections, sweepers); `on_stop` after the last one.
     """
     telemetry.configure_logging(name, level=settings.log_level, form=settings.log_format)
     log = telemetry.logger("runtime.server")
-    stopping = asyncio.Event()
+    stopping = told_to_stop or asyncio.Event()
     loop = asyncio.get_running_loop()
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, stopping.set)

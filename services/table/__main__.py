@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
+import asyncio
+from collections.abc import Sequence
+
+import grpc
 
 from services.runtime import redis, server
 from services.runtime.channel import connect
@@ -11,13 +14,14 @@ from services.runtime.database import Database
 from services.runtime.sealing import Sealer
 from services.runtime.settings import ServiceSettings
 from services.runtime.tasks import CelerySender, make_app
-from services.table import grpc_api
+from services.table import grpc_api, replica_api
 from services.table.effects import Effects
 from services.table.house import House
 from services.table.parts import Parts
 from services.table.ports import RpcDeck, RpcLedger
 from services.table.redis_store import RedisStore
 from services.table.registry import Registry
+from services.table.replicas import Replicas
 from services.table.templates import TemplateKeeper
 
 
@@ -40,19 +44,33 @@ async def main() -> None:
     effects = Effects(ledger, decks, registry=registry, store=store, clock=clock, tasks=tasks)
     house = House(Parts(store, registry, ledger, decks, effects, sealer, clock))
 
+    replicas = Replicas(client, clock, lambda: house.tables_at_hand)
+    telling: list[asyncio.Task[None]] = []
+
+    def register(grpc_server: grpc.aio.Server) -> Sequence[str]:
+        return [*grpc_api.register(house, sealer, grpc_server), replica_api.register(replicas, grpc_server)]
+
     async def on_start() -> None:
         await database.migrate("table")
         await house.start(TemplateKeeper(house).tend)
+        telling.append(asyncio.create_task(replicas.run(), name="replica"))
 
     async def on_stop() -> None:
+        for task in telling:
+            task.cancel()
+        await asyncio.gather(*telling, return_exceptions=True)
+        await replicas.leave()
         await house.stop()
         tasks.close()
         await wallet.close()
         await deck.close()
+        store.close()
         await client.aclose()
         await database.close()
 
-    await server.serve("table", settings, partial(grpc_api.register, house, sealer), on_start=on_start, on_stop=on_stop)
+    await server.serve(
+        "table", settings, register, on_start=on_start, on_stop=on_stop, told_to_stop=replicas.told_to_end
+    )
 
 
 if __name__ == "__main__":

@@ -53,6 +53,11 @@ class House:
         """Where the tables are kept."""
         return self.parts.store
 
+    @property
+    def tables_at_hand(self) -> int:
+        """How many tables this process has in its cache."""
+        return len(self._hosts)
+
     async def host(self, table_id: str) -> Host:
         """The host of a table. Raises `TABLE_NOT_FOUND`."""
         host = self._hosts.get(table_id)

@@ -30,12 +30,14 @@ from services.runtime.sealing import Sealer
 from services.runtime.server import RunningServer
 from services.runtime.tasks import RecordingSender
 from services.table import grpc_api as table_api
+from services.table import replica_api
 from services.table.effects import Effects
 from services.table.house import House
 from services.table.parts import Parts
 from services.table.ports import RpcDeck, RpcLedger
 from services.table.redis_store import RedisStore
 from services.table.registry import Registry
+from services.table.replicas import Replicas
 from services.wallet import grpc_api as wallet_api
 from services.wallet.auditing import Auditor
 from services.wallet.ledger import Ledger
@@ -71,6 +73,7 @@ class TableProcess:
     server: RunningServer
     house: House
     store: RedisStore
+    replicas: Replicas
 
 
 class RunningHouse:
@@ -125,16 +128,24 @@ class RunningHouse:
         client = connect_redis(self._redis_url, pool_size=16)
         self._stack.push_async_callback(client.aclose)
         store = RedisStore(client)
+        self._stack.callback(store.close)
         registry = Registry(self.databases["table"])
         ledger, decks = RpcLedger(self.channel("wallet", "table")), RpcDeck(self.channel("deck", "table"))
         effects = Effects(ledger, decks, registry=registry, store=store, clock=self.clock, tasks=self.tasks)
         house = House(Parts(store, registry, ledger, decks, effects, self.sealer, self.clock))
         await house.start()
         self._stack.push_async_callback(house.stop)
-        server = await self._serve(
-            self._make_settings(**settings), partial(table_api.register, house, self.sealer), name="table"
-        )
-        process = TableProcess(server, house, store)
+        replicas = Replicas(client, self.clock, lambda: house.tables_at_hand)
+        await replicas.beat()
+
+        def register(grpc_server: grpc.aio.Server) -> list[str]:
+            return [
+                *table_api.register(house, self.sealer, grpc_server),
+                replica_api.register(replicas, grpc_server),
+            ]
+
+        server = await self._serve(self._make_settings(**settings), register, name="table")
+        process = TableProcess(server, house, store, replicas)
         self.processes.append(process)
         return process
 

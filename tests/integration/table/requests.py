@@ -45,7 +45,12 @@ PLAUSIBLE: dict[str, Any] = {
     "rule": 1,
     "kind": 1,
 }
-NAMES = {"GetTable": "tables/oak", "GetPlayer": "players/ann", "DeleteTemplate": "templates/none"}
+NAMES = {
+    "GetTable": "tables/oak",
+    "GetPlayer": "players/ann",
+    "DeleteTemplate": "templates/none",
+    "DrainReplica": "replicas/none",
+}
 IDS = ("request_id", "action_id", "batch_id", "step_id", "player_id", "display_name", "table_id", "template_id")
 
 TEXTS = (

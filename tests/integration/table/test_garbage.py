@@ -57,8 +57,8 @@ class Caller:
                 role = "player" if principal == "person" else principal
                 who = "ann" if role == "player" else f"some-{role}"
                 opened = self._channel(self.servers[service], token=self._token(who, role))
-                # Behind an operator's calls stands a second one, where that is asked for.
-                opened._metadata += self._seconded if role == "operator" else ()
+                # Behind the calls of operators and finance stands a second person, where that is asked for.
+                opened._metadata += self._seconded if role in ("operator", "finance") else ()
             self._channels[key] = opened
         return self._channels[key]
 
