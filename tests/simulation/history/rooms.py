@@ -22,6 +22,7 @@ from tests.simulation.players import Bot
 AUDITOR = Identity("person", "the-auditor", frozenset({"auditor"}))
 BANKROLL_MINOR = 100_000_000
 LOOK_SECONDS = 20.0
+AWAY_SECONDS = (20.0, 60.0)
 # In so many of a hundred hands whoever faces a bet folds, so that some hands are walks.
 FOLDED_HANDS = 8
 
@@ -37,6 +38,8 @@ class Room:
     buy_in: int
     # Of a hundred turns, how many a bot sleeps through.
     sleeps: int = 4
+    # After how many of a hundred hands it sits out for a while, and so misses its blinds.
+    sits_out: int = 2
     # Fewest cards that a bot gives up; many of them run the stub short.
     discards: int = 0
 
@@ -70,6 +73,40 @@ class Guest(Bot):
     room: Room = ROOMS[0]
     hand: int = 0
 
+    async def run(self) -> None:
+        waking = asyncio.create_task(self._wake_up())
+        try:
+            await super().run()
+        finally:
+            waking.cancel()
+
+    async def _wake_up(self) -> None:
+        """Comes back after a while of sitting out, whether or not the others still play."""
+        while True:
+            await asyncio.sleep(self.rng.uniform(*AWAY_SECONDS))
+            own = await self._own_seat()
+            if own is not None and own.sitting_out:
+                await self._sit_out(False)
+
+    async def _own_seat(self) -> table_pb2.SeatView | None:
+        request = table_service_pb2.GetTableRequest(name=self.name)
+        view = (await self.house.as_person(self.identity, "GetTable", request)).view
+        return next((seat for seat in view.seats if seat.player == self.identity.player), None)
+
+    async def _sit_out(self, out: bool) -> None:
+        request = table_service_pb2.UpdateSeatRequest(table=self.name, request_id=self.house.next_id(), sitting_out=out)
+        await self._try("UpdateSeat", request)
+
+    async def _between_hands(self) -> None:
+        own = await self._own_seat()
+        if own is not None and not own.stack_minor:
+            request = table_service_pb2.TopUpRequest(
+                table=self.name, request_id=self.house.next_id(), amount_minor=self.buy_in
+            )
+            await self._try("TopUp", request)
+        elif self.rng.randrange(100) < self.room.sits_out:
+            await self._sit_out(True)
+
     async def _act(self, hand: int, turn: int, legal: table_pb2.LegalActions) -> None:
         self.hand = hand
         if self.rng.randrange(100) < self.room.sleeps:
@@ -89,7 +126,7 @@ class Guest(Bot):
 
 async def open_room(house: SimulatedHouse, room: Room, seed: int) -> list[Guest]:
     """The room's table and its guests, who have money and no seat yet."""
-    options = table_pb2.GameOptions(chat=True, **_STAKES, **_RAKE, **room.options)
+    options = table_pb2.GameOptions(**_STAKES, **_RAKE, **room.options)
     options.hand_interval.FromMilliseconds(500)
     request = table_service_pb2.CreateTableRequest(
         request_id=house.next_id(),
@@ -111,7 +148,7 @@ async def open_room(house: SimulatedHouse, room: Room, seed: int) -> list[Guest]
         )
         await house.cashier("Deposit", deposit)
         rng = random.Random(f"{seed}/{identity.id}")
-        guests.append(Guest(house, identity, room.name, rng, room.buy_in, restless=0.1, room=room))
+        guests.append(Guest(house, identity, room.name, rng, room.buy_in, room=room))
     return guests
 
 
