@@ -25,6 +25,14 @@ class Writers:
     url: str
     chance: random.Random
     lost_share: float = 0.02
+    # How much is sent to the second process. On SQLite the two wait for each other's locks by sleeping.
+    second_share: float = 0.5
+    group_max: int = 16
+    # Operations lived through, and whether lives are to end where they are.
+    operations: int = 0
+    is_over: bool = False
+    # Calls made: new operations, repeated ones, and those that were hung up on.
+    calls: int = 0
     lost: int = 0
     databases: list[Database] = field(default_factory=list)
     ledgers: list[Ledger] = field(default_factory=list)
@@ -36,7 +44,12 @@ class Writers:
                 await database.migrate("wallet")
             lanes = 1 if database.is_sqlite else 2
             ledger = Ledger(
-                database, SystemClock(), group_max=16, shard=shard, lanes=lanes, failpoint=self._lose_connection
+                database,
+                SystemClock(),
+                group_max=self.group_max,
+                shard=shard,
+                lanes=lanes,
+                failpoint=self._lose_connection,
             )
             self.databases.append(database)
             self.ledgers.append(ledger)
@@ -46,6 +59,11 @@ class Writers:
             await ledger.close()
         for database in self.databases:
             await database.close()
+
+    def pick(self, chance: random.Random, drivers: list[Driver]) -> Driver:
+        """Whose call it is."""
+        self.calls += 1
+        return drivers[chance.random() < self.second_share]
 
     def _lose_connection(self, name: str) -> None:
         if name == "written" and self.chance.random() < self.lost_share:
@@ -62,14 +80,17 @@ async def live(writers: Writers, table: str, chance: random.Random, operations: 
     answers = set()
     for number in range(operations):
         operation = random_operation(chance, model, drivers[0])
+        if writers.is_over:
+            break
+        writers.operations += 1
         batch_id = f"{table} {number}"
         if said and chance.random() < 0.1:
             # An old id with new content.
             batch_id = chance.choice(said)[0]
-        beside = [_repeat(chance, drivers, model, said) for _ in range(chance.choice((0, 0, 1, 2))) if said]
+        beside = [_repeat(chance, writers, drivers, model, said) for _ in range(chance.choice((0, 0, 1, 2))) if said]
         if chance.random() < 0.1:
-            await _hang_up(chance, chance.choice(drivers), batch_id, operation)
-        answer, *_ = await asyncio.gather(chance.choice(drivers).say(batch_id, *operation), *beside)
+            await _hang_up(chance, writers.pick(chance, drivers), batch_id, operation)
+        answer, *_ = await asyncio.gather(writers.pick(chance, drivers).say(batch_id, *operation), *beside)
         expected = model.apply(batch_id, *operation)
         if answer != expected:
             raise AssertionError(f"{batch_id}: {operation} gave {answer}, not {expected}")
@@ -82,11 +103,13 @@ async def live(writers: Writers, table: str, chance: random.Random, operations: 
     return answers
 
 
-async def _repeat(chance: random.Random, drivers: list[Driver], model: Model, said: list[tuple[str, tuple]]) -> None:
+async def _repeat(
+    chance: random.Random, writers: Writers, drivers: list[Driver], model: Model, said: list[tuple[str, tuple]]
+) -> None:
     """A duplicate that arrives late: the stored answer, whatever happened since."""
     batch_id, operation = chance.choice(said)
     stored = model.answers[batch_id][1]
-    answer = await chance.choice(drivers).say(batch_id, *operation)
+    answer = await writers.pick(chance, drivers).say(batch_id, *operation)
     if answer != stored:
         raise AssertionError(f"again {batch_id}: {operation} gave {answer}, not {stored}")
 
