@@ -75,12 +75,13 @@ class Reconciler:
         try:
             for _ in range(TABLE_PAGES_MAX):
                 tables, following = await self._tables.page(self._token)
-                settled += await self._settle_tables(tables)
-                if self._asked >= ASKED_MAX:
-                    # The same page again: its marks have moved on, and the rest of its hands comes then.
-                    break
-                self._token = following
-                if not following:
+                found = await self._settle_tables(tables)
+                settled += found
+                is_over = self._asked >= ASKED_MAX
+                if not (is_over and found):
+                    self._token = following
+                # Where the round ended within a page that has more, the next one begins with the same page.
+                if is_over or not following:
                     break
         except EXPECTED as error:
             self._log.warning("hands not reconciled", error=reason_of(error))
@@ -89,34 +90,34 @@ class Reconciler:
     async def _settle_tables(self, tables: list[table_pb2.Table]) -> int:
         marks = await self._database.read(store.reconciled, [parse_table(table.name) for table in tables])
         moved: dict[str, int] = {}
-        written = 0
+        settled = 0
         try:
             for table in tables:
                 table_id = parse_table(table.name)
                 mark = marks.get(table_id, 0)
                 if table.hand > mark and self._asked < ASKED_MAX:
-                    moved[table_id], wrote = await self._settle_table(table, table_id, mark)
-                    written += wrote
+                    moved[table_id], found = await self._settle_table(table, table_id, mark)
+                    settled += found
         finally:
             await self._database.write(store.mark_reconciled, moved)
-        return written
+        return settled
 
     async def _settle_table(self, table: table_pb2.Table, table_id: str, mark: int) -> tuple[int, int]:
         """Settles what follows a mark; returns the new mark and how many hands without a row were settled."""
         last = min(table.hand, mark + NUMBERS_OF_A_TABLE_MAX)
         there = await self._database.read(store.numbers_written, table_id, mark, last)
-        written, unbroken = 0, True
+        found, unbroken = 0, True
         for number in range(mark + 1, last + 1):
             settled = number in there
             if not settled and self._is_to_be_asked(table, number):
                 self._asked += 1
                 settled = await self._settle_hand(table, HandKey(table_id, number))
-                written += settled
+                found += settled
             if not settled:
                 unbroken = False
             elif unbroken:
                 mark = number
-        return mark, written
+        return mark, found
 
     def _is_to_be_asked(self, table: table_pb2.Table, number: int) -> bool:
         """Not what is being played, as a table's last hand mostly is: that one only when it has been so for a round."""

@@ -210,6 +210,20 @@ async def test_a_round_is_bounded_and_the_next_one_goes_on(house, monkeypatch) -
     assert rounds >= 45 // 7
 
 
+async def test_hands_that_cannot_be_written_do_not_hold_up_other_tables(house, monkeypatch) -> None:
+    monkeypatch.setattr(reconciling, "ASKED_MAX", 3)
+    house.tables.size = 1
+    for table in ("a", "b"):
+        house.tables.hands[table] = 5
+        for number in range(1, 6):
+            house.ledger.add(number, table=table, closed_ms=NOW_MS if table == "a" else LONG_AGO_MS)
+    reconciler = house.reconciler()
+    for _ in range(6):
+        await reconciler.round()
+    assert await house.rows("a") == set()
+    assert {1, 2, 3, 4} <= await house.rows("b")
+
+
 async def test_hands_past_their_retention_are_passed_over(house) -> None:
     house.tables.hands["red"] = 3
     for number in (1, 2, 3):
