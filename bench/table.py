@@ -2,13 +2,16 @@
 hundred observers and a slow one do to an action's latency.
 
 The house is `fivedraw up` without bots, every service a process of its own; the players are this process. On a small
-machine players and house share the same cores, and so do the echo's two sides.
+machine players and house share the same cores, and so do the echo's two sides. Observers are a process of their own
+that gives way to the others, since theirs would be other machines; they come and go, and latencies with and without
+them are compared over all rounds, at a pace that leaves the machine room.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import os
 import signal
 import socket
@@ -17,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +36,12 @@ from services.runtime import server
 TABLES = 16
 SECONDS = 8.0
 OBSERVERS = 100
+# Streams of one caller are bounded, so the observers are several callers.
+OBSERVING_CALLERS = 4
+OBSERVER_NICE = 10
+ROUNDS = 3
+PACE_SECONDS = 0.25
+SETTLE_SECONDS = 2.0
 ECHO = "/bench.Echo/Echo"
 SLOW_READ_SECONDS = 0.5
 
@@ -43,7 +52,7 @@ def run() -> dict[str, object]:
         echo = server.run(_echo_rate(port))
     with tempfile.TemporaryDirectory() as folder, _house(folder) as (base, house):
         figures = server.run(_measure(Path(folder), base, house))
-    calm, watched = figures["calm"], figures["watched"]
+    calm, paced, watched = (figures[name] for name in ("calm", "paced", "watched"))
     return {
         "echo_calls_per_second": round(echo),
         "actions_per_second": calm["actions_per_second"],
@@ -55,9 +64,12 @@ def run() -> dict[str, object]:
         "cpu_ms_per_hand": calm["cpu_ms_per_hand"],
         "observers": {
             "observers": OBSERVERS,
-            "paced_p99_ms": figures["paced"]["p99_ms"],
+            "actions_measured": [paced["actions"], watched["actions"]],
+            "paced_p50_ms": paced["p50_ms"],
+            "watched_p50_ms": watched["p50_ms"],
+            "paced_p99_ms": paced["p99_ms"],
             "watched_p99_ms": watched["p99_ms"],
-            "p99_ratio": round(watched["p99_ms"] / figures["paced"]["p99_ms"], 2),
+            "p99_ratio": round(watched["p99_ms"] / paced["p99_ms"], 2),
         },
     }
 
@@ -149,15 +161,29 @@ class Driver:
         self.latencies, self.hands = [], 0
         before = _cpu_ms(self.house)
         await asyncio.sleep(seconds)
-        taken, hands = sorted(self.latencies), self.hands / 2
+        hands = self.hands / 2
         spent = {name: ms - before.get(name, 0) for name, ms in _cpu_ms(self.house).items()}
         return {
             "cpu_ms_per_hand": {name: round(ms / max(hands, 1), 1) for name, ms in sorted(spent.items())},
-            "actions_per_second": round(len(taken) / seconds),
+            "actions_per_second": round(len(self.latencies) / seconds),
             "hands_per_second": round(hands / seconds, 1),
-            "p50_ms": round(taken[len(taken) // 2] * 1000, 2),
-            "p99_ms": round(taken[len(taken) * 99 // 100] * 1000, 2),
+            **_percentiles(self.latencies),
         }
+
+    async def latencies_of(self, seconds: float) -> list[float]:
+        """Plays on for a while; the latency of each action."""
+        self.latencies = []
+        await asyncio.sleep(seconds)
+        return self.latencies
+
+
+def _percentiles(latencies: list[float]) -> dict[str, float]:
+    taken = sorted(latencies)
+    return {
+        "actions": len(taken),
+        "p50_ms": round(taken[len(taken) // 2] * 1000, 2),
+        "p99_ms": round(taken[len(taken) * 99 // 100] * 1000, 2),
+    }
 
 
 async def _measure(folder: Path, base: int, house: int) -> dict[str, dict[str, Any]]:
@@ -173,34 +199,54 @@ async def _measure(folder: Path, base: int, house: int) -> dict[str, dict[str, A
         ]
         await asyncio.sleep(2)
         calm = await driver.figures(SECONDS)
-        # Latency under observers is compared at a pace that leaves the machine room.
-        driver.pause = 0.25
-        await asyncio.sleep(1)
-        paced = await driver.figures(SECONDS)
-        watchers = [
-            asyncio.create_task(_observe(target, driver.token(f"bench-observer-{number}", "auditor"), seats, number))
-            for number in range(4)
-        ]
-        await asyncio.sleep(2)
-        watched = await driver.figures(SECONDS)
-        for task in [*tasks, *watchers]:
+        driver.pause = PACE_SECONDS
+        callers = [driver.token(f"bench-observer-{number}", "auditor") for number in range(OBSERVING_CALLERS)]
+        paced: list[float] = []
+        watched: list[float] = []
+        for _ in range(ROUNDS):
+            await asyncio.sleep(SETTLE_SECONDS)
+            paced += await driver.latencies_of(SECONDS)
+            with _observers(target, callers, [name for name, _ in seats]):
+                await asyncio.sleep(2 * SETTLE_SECONDS)
+                watched += await driver.latencies_of(SECONDS)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, *watchers, return_exceptions=True)
-    return {"calm": calm, "paced": paced, "watched": watched}
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return {"calm": calm, "paced": _percentiles(paced), "watched": _percentiles(watched)}
 
 
-async def _observe(target: str, credentials: Any, seats: list[tuple[str, list[Any]]], number: int) -> None:
-    """A quarter of the observers; the first of them reads too slowly."""
-    async with grpc.aio.insecure_channel(target, options=[("bench.number", number)]) as channel:
-        stub = rpc.TableServiceStub(channel)
+@contextmanager
+def _observers(target: str, callers: list[list[tuple[str, str]]], tables: list[str]) -> Iterator[None]:
+    """All observers, as a process that ends with the block."""
+    process = subprocess.Popen([sys.executable, "-m", "bench.table", "observe", target], stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    process.stdin.write(json.dumps({"callers": callers, "tables": tables}).encode())
+    process.stdin.close()
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+async def _observe(target: str, callers: list[list[list[str]]], tables: list[str]) -> None:
+    """Watches all tables evenly; the first observer reads too slowly."""
+    os.nice(OBSERVER_NICE)
+    async with AsyncExitStack() as stack:
 
         async def watch(place: int) -> None:
-            name = seats[place % len(seats)][0]
-            async for _ in stub.WatchTable(pb.WatchTableRequest(table=name), metadata=credentials):
-                if number == 0 and place == 0:
+            number = place % len(callers)
+            credentials = [(name, value) for name, value in callers[number]]
+            request = pb.WatchTableRequest(table=tables[place % len(tables)])
+            async for _ in stubs[number].WatchTable(request, metadata=credentials):
+                if place == 0:
                     await asyncio.sleep(SLOW_READ_SECONDS)
 
-        await asyncio.gather(*(watch(place) for place in range(OBSERVERS // 4)), return_exceptions=True)
+        stubs = []
+        for number in range(len(callers)):
+            channel = grpc.aio.insecure_channel(target, options=[("bench.number", number)])
+            stubs.append(rpc.TableServiceStub(await stack.enter_async_context(channel)))
+        await asyncio.gather(*(watch(place) for place in range(OBSERVERS)), return_exceptions=True)
 
 
 @contextmanager
@@ -310,4 +356,7 @@ async def _serve_echo(port: int) -> None:
 
 
 if __name__ == "__main__":
-    server.run(_serve_echo(int(sys.argv[1])))
+    if sys.argv[1] == "observe":
+        server.run(_observe(sys.argv[2], **json.load(sys.stdin)))
+    else:
+        server.run(_serve_echo(int(sys.argv[1])))
