@@ -4,32 +4,20 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Awaitable, Callable
-from typing import Final
 
-import grpc
 from fivedraw.table.v1 import table_service_pb2 as table_pb
 from fivedraw.wallet.v1 import wallet_service_pb2 as wallet_pb
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from services.console import metrics
-from services.console.audit_log import OUTCOME_CHARACTERS_MAX, Line
+from services.console import two_people
+from services.console.audit_log import Line
+from services.console.deeds import carried_out, reason_of
 from services.console.pages import path_id
-from services.console.peers import bearer, refusal
+from services.console.peers import bearer
 from services.console.sessions import Session
 from services.console.web import Console, form_of
 from services.runtime.errors import Fault
-
-REASON_CHARACTERS_MAX: Final = 200
-OPERATOR: Final = ("operator",)
-
-
-def reason_of(form: dict[str, str]) -> str:
-    """The reason of an action. Raises `Fault` INVALID_REQUEST."""
-    reason = form.get("reason", "")
-    if not 1 <= len(reason) <= REASON_CHARACTERS_MAX:
-        raise Fault("INVALID_REQUEST", f"a reason has 1 to {REASON_CHARACTERS_MAX} characters", field="reason")
-    return reason
 
 
 async def on_table(console: Console, session: Session, request: Request) -> Response:
@@ -42,7 +30,7 @@ async def on_table(console: Console, session: Session, request: Request) -> Resp
     stub, id_ = console.peers.table, uuid.uuid4().hex
     own = {"metadata": bearer(session.token)}
     if action == "void":
-        await _prepare_void(console, session, f"{name}/hands/{_number(form)}", reason)
+        await two_people.prepare_void(console, session, name, form, reason)
         return RedirectResponse("/approvals", status_code=303)
     calls: dict[str, Callable[[], Awaitable[object]]] = {
         "pause": lambda: stub.PauseTable(table_pb.PauseTableRequest(table=name, request_id=id_, reason=reason), **own),
@@ -56,15 +44,18 @@ async def on_table(console: Console, session: Session, request: Request) -> Resp
 
 
 async def on_player(console: Console, session: Session, request: Request) -> Response:
-    """Freezes a player, or lifts the freeze."""
+    """Freezes a player, lifts the freeze, or prepares to correct the player's cash."""
     player = path_id(request, "player")
     form = await form_of(request, session)
     reason = reason_of(form)
     states = {"freeze": wallet_pb.PLAYER_STATE_FROZEN, "unfreeze": wallet_pb.PLAYER_STATE_ACTIVE}
     action = form.get("action", "")
+    name = f"players/{player}"
+    if action == "adjust":
+        await two_people.prepare_adjust(console, session, name, form, reason)
+        return RedirectResponse("/approvals", status_code=303)
     if action not in states:
         raise Fault("INVALID_REQUEST", "there is no such action", field="action")
-    name = f"players/{player}"
     asked = wallet_pb.SetPlayerStateRequest(name=name, state=states[action], reason=reason)
     await carried_out(
         console,
@@ -88,55 +79,16 @@ async def on_house(console: Console, session: Session, request: Request) -> Resp
     return RedirectResponse("/", status_code=303)
 
 
-async def approve(console: Console, session: Session, request: Request) -> Response:
-    """The second person stands behind what the first one prepared, and it is done with both tokens."""
-    await form_of(request, session)
-    prepared, first_token = await console.approvals.take(path_id(request, "pending"), session.identity.id)
-    table, _, hand = prepared.target.rpartition("/hands/")
-    asked = table_pb.VoidHandRequest(
-        # One id for one approval: whatever is repeated on the way, the hand is voided once.
-        table=table,
-        request_id=prepared.id,
-        hand=int(hand),
-        reason=prepared.reason,
-    )
+async def on_process(console: Console, session: Session, request: Request) -> Response:
+    """Tells one process of the table service to end in order."""
+    name = f"replicas/{path_id(request, 'replica')}"
+    form = await form_of(request, session)
+    reason = reason_of(form)
+    asked = table_pb.DrainReplicaRequest(name=name, reason=reason)
     await carried_out(
         console,
-        Line(prepared.person, session.identity.id, prepared.action, prepared.target, prepared.reason, ""),
-        lambda: console.peers.table.VoidHand(asked, metadata=bearer(first_token, session.token)),
+        Line(session.identity.id, "", "drain", name, reason, ""),
+        lambda: console.peers.replicas.DrainReplica(asked, metadata=bearer(session.token)),
     )
-    return RedirectResponse(f"/{table}", status_code=303)
-
-
-async def carried_out(console: Console, line: Line, call: Callable[[], Awaitable[object]]) -> None:
-    """Writes down that it is asked, does it, and writes down how it ended. Raises `Fault` with the refusal.
-
-    A process that ends in between leaves a line `asked` without an outcome, which says just that.
-    """
-    await console.audit_log.add(_with_outcome(line, "asked"))
-    try:
-        await call()
-    except grpc.aio.AioRpcError as error:
-        fault = refusal(error)
-        metrics.ACTIONS.labels(line.action, fault.reason).inc()
-        await console.audit_log.add(_with_outcome(line, str(fault)[:OUTCOME_CHARACTERS_MAX]))
-        raise fault from error
-    metrics.ACTIONS.labels(line.action, "done").inc()
-    await console.audit_log.add(_with_outcome(line, "done"))
-
-
-async def _prepare_void(console: Console, session: Session, hand: str, reason: str) -> None:
-    await console.approvals.prepare(session.identity.id, session.token, "void", hand, reason)
-    line = Line(session.identity.id, "", "void", hand, reason, "prepared: waits for a second operator")
-    await console.audit_log.add(line)
-
-
-def _with_outcome(line: Line, outcome: str) -> Line:
-    return Line(line.person, line.second, line.action, line.target, line.reason, outcome)
-
-
-def _number(form: dict[str, str]) -> int:
-    digits = form.get("hand", "")
-    if not digits.isascii() or not digits.isdecimal() or len(digits) > 15 or int(digits) < 1:
-        raise Fault("INVALID_REQUEST", "a hand has a number", field="hand")
-    return int(digits)
+    # The process may be the one that would have answered for the list of processes.
+    return RedirectResponse("/audit-log", status_code=303)

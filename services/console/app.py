@@ -9,7 +9,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from services.console import actions, pages, streams
+from services.console import actions, pages, replay, streams, two_people
 from services.console.web import HERE, Console, Guard, Page, signed_in
 
 
@@ -33,7 +33,7 @@ def make_app(console: Console) -> ASGIApp:
             route("/tables/{table}", pages.table),
             route("/tables/{table}/live", streams.table),
             route("/tables/{table}/act", actions.on_table, *operator, method="POST"),
-            route("/tables/{table}/hands/{hand}", pages.hand),
+            route("/tables/{table}/hands/{hand}", replay.hand),
             route("/find", pages.find),
             route("/players/{player}", pages.player, "operator", "finance", "auditor"),
             route("/players/{player}/act", actions.on_player, "operator", "finance", method="POST"),
@@ -41,8 +41,10 @@ def make_app(console: Console) -> ASGIApp:
             route("/ledger/audit", pages.audit_ledger, "finance", "auditor", method="POST"),
             route("/cards", pages.cards),
             route("/house/act", actions.on_house, *operator, method="POST"),
-            route("/approvals", pages.approvals, *operator),
-            route("/approvals/{pending}", actions.approve, *operator, method="POST"),
+            route("/processes", pages.processes, "viewer", "operator", "auditor"),
+            route("/processes/{replica}/act", actions.on_process, *operator, method="POST"),
+            route("/approvals", two_people.approvals, "operator", "finance"),
+            route("/approvals/{pending}", two_people.approve, "operator", "finance", method="POST"),
             route("/audit-log", pages.audit_log, "operator", "finance", "auditor"),
             Mount("/static", StaticFiles(directory=HERE / "static")),
         ],

@@ -31,7 +31,9 @@ _pending = sa.Table(
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """An action that waits. `target` is a hand's name, `tables/{table}/hands/{hand}`."""
+    """An action that waits. `target` is a hand, `tables/{table}/hands/{hand}`, or what a player's cash is corrected by,
+    `players/{player}/cash/{currency}/{signed minor units}`.
+    """
 
     id: str
     person: str

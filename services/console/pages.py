@@ -1,4 +1,4 @@
-"""The pages that show: overview, lobby, table, player, ledger, cards, hands, audit log."""
+"""The pages that show: overview, lobby, table, player, ledger, cards, processes, audit log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from services.runtime.errors import Fault
 
 LOBBY_PAGE: Final = 200
 LOBBY_PAGES_MAX: Final = 25
-REPLAY_STEPS_MAX: Final = 500
 HANDS_PAGE: Final = 25
 
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,62}")
@@ -161,18 +160,6 @@ async def cards(console: Console, session: Session, request: Request) -> Respons
     return shown(console, session, request, "cards.html", health=health)
 
 
-async def hand(console: Console, session: Session, request: Request) -> Response:
-    """A finished hand, step by step, as the signed-in person may see it."""
-    name = f"tables/{path_id(request, 'table')}/hands/{path_id(request, 'hand')}"
-    asked = history_pb.ReplayHandRequest(name=name)
-    steps: list[dict[str, Any]] = []
-    async for message in console.peers.history.ReplayHand(asked, metadata=bearer(session.token), timeout=10):
-        lines = [line for line in (words.line(event) for event in message.events) if line]
-        if lines and len(steps) < REPLAY_STEPS_MAX:
-            steps.append({"at": message.events[0].commit_time.ToDatetime().strftime("%H:%M:%S"), "lines": lines})
-    return shown(console, session, request, "hand.html", name=name, table=path_id(request, "table"), steps=steps)
-
-
 async def audit_log(console: Console, session: Session, request: Request) -> Response:
     """What operators did, whether the log is whole, and what waits for a second person."""
     before = request.query_params.get("before", "")
@@ -181,11 +168,10 @@ async def audit_log(console: Console, session: Session, request: Request) -> Res
     return shown(console, session, request, "audit_log.html", lines=lines, verdict=verdict, now=console.clock.now_ms)
 
 
-async def approvals(console: Console, session: Session, request: Request) -> Response:
-    """What waits for a second person."""
-    waiting = await console.approvals.waiting()
-    now_ms = console.clock.now_ms()
-    return shown(console, session, request, "approvals.html", waiting=waiting, now_ms=now_ms)
+async def processes(console: Console, session: Session, request: Request) -> Response:
+    """The processes of the table service."""
+    answer = await console.peers.replicas.ListReplicas(table_pb.ListReplicasRequest(), metadata=bearer(session.token))
+    return shown(console, session, request, "processes.html", replicas=answer.replicas)
 
 
 def not_found(console: Console) -> Any:

@@ -33,6 +33,7 @@ class Peers:
         ]
         table, wallet, history, deck = self._channels
         self.table: Any = table_service_pb2_grpc.TableServiceStub(table)
+        self.replicas: Any = table_service_pb2_grpc.ReplicaServiceStub(table)
         self.wallet: Any = wallet_service_pb2_grpc.WalletServiceStub(wallet)
         self.history: Any = history_service_pb2_grpc.HistoryServiceStub(history)
         self.deck: Any = deck_service_pb2_grpc.DeckServiceStub(deck)

@@ -83,20 +83,43 @@
 
   const steps = byId("steps");
   if (steps) {
-    let at = -1;
+    const last = steps.children.length - 1;
+    const playing = document.querySelector('[data-step="play"]');
+    let at = 0;
     let timer = 0;
+    const halt = () => { clearInterval(timer); timer = 0; playing.setAttribute("aria-pressed", "false"); };
     const go = (to) => {
-      at = Math.min(Math.max(0, to), steps.children.length - 1);
+      at = Math.min(Math.max(0, to), last);
       [...steps.children].forEach((item, index) => item.classList.toggle("now", index === at));
-      steps.children[at]?.scrollIntoView({ block: "nearest" });
-      byId("at").textContent = `step ${at + 1} of ${steps.children.length}`;
-      if (at === steps.children.length - 1) { clearInterval(timer); timer = 0; }
+      const item = steps.children[at];
+      if (!item) return;
+      byId("drawn").replaceChildren(item.querySelector("template").content.cloneNode(true));
+      item.scrollIntoView({ block: "nearest" });
+      byId("at").textContent = `step ${at + 1} of ${last + 1}: ${[...item.querySelectorAll("span")].map((each) => each.textContent).join("; ")}`;
+      if (at === last) halt();
+    };
+    const turn = {
+      first: () => go(0), last: () => go(last), "-1": () => go(at - 1), 1: () => go(at + 1),
+    };
+    const play = () => {
+      if (timer) { halt(); return; }
+      if (at === last) go(0);
+      timer = setInterval(() => go(at + 1), 700);
+      playing.setAttribute("aria-pressed", "true");
     };
     byId("replay").addEventListener("click", (event) => {
       const step = event.target.dataset.step;
-      if (!step) return;
-      if (step === "play") { clearInterval(timer); if (at === steps.children.length - 1) at = -1; timer = setInterval(() => go(at + 1), 700); }
-      else { clearInterval(timer); timer = 0; go(at + Number(step)); }
+      if (step === "play") play();
+      else if (step) { halt(); turn[step](); }
     });
+    const keys = { ArrowLeft: "-1", ArrowRight: "1", Home: "first", End: "last" };
+    document.addEventListener("keydown", (event) => {
+      if (!keys[event.key] || event.ctrlKey || event.altKey || event.metaKey) return;
+      if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
+      event.preventDefault();
+      halt();
+      turn[keys[event.key]]();
+    });
+    go(0);
   }
 })();

@@ -12,7 +12,10 @@ from services.console import streams, words
 from services.console.app import make_app
 from tests.integration.console.conftest import Visitor
 
-PAGES = ["/", "/tables", "/tables/oak", "/ledger", "/cards", "/approvals", "/audit-log", "/players/ann"]
+PAGES = [
+    *("/", "/tables", "/tables/oak", "/ledger", "/cards"),
+    *("/processes", "/approvals", "/audit-log", "/players/ann"),
+]
 
 
 async def test_without_signing_in_every_page_leads_to_the_form(console):
@@ -20,7 +23,14 @@ async def test_without_signing_in_every_page_leads_to_the_form(console):
     for path in [*PAGES, "/live", "/tables/oak/live"]:
         answer = await visitor.get(path)
         assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in"), path
-    for path in ("/tables/oak/act", "/players/ann/act", "/house/act", "/ledger/audit", "/approvals/x"):
+    for path in (
+        "/tables/oak/act",
+        "/players/ann/act",
+        "/house/act",
+        "/ledger/audit",
+        "/processes/p/act",
+        "/approvals/x",
+    ):
         assert (await visitor.post(path)).status_code == 303, path
 
 
@@ -82,9 +92,9 @@ async def test_no_page_has_script_or_style_of_its_own(visit, house):
 @pytest.mark.parametrize(
     ("role", "seen"),
     [
-        ("viewer", {"/", "/tables", "/tables/oak", "/ledger", "/cards"}),
+        ("viewer", {"/", "/tables", "/tables/oak", "/ledger", "/cards", "/processes"}),
         ("operator", set(PAGES)),
-        ("finance", {"/", "/tables", "/tables/oak", "/ledger", "/audit-log", "/players/ann"}),
+        ("finance", set(PAGES) - {"/cards", "/processes"}),
         ("auditor", set(PAGES) - {"/approvals"}),
     ],
 )
