@@ -238,8 +238,8 @@
 
     end() {
       this.where = "end";
-      this.require(this.passed.length === this.mayPass.size, "a place was passed over for nobody");
       if (this.isVoid) return;
+      this.require(this.passed.length === this.mayPass.size, "a place was passed over for nobody");
       this.require(![...this.owed.values()].some(Boolean), "a seat did not get all cards of its draw");
       this.require(this.reshuffle === null && this.burns === 0, "a reshuffle or a burned card led to no draw");
     }
@@ -417,16 +417,21 @@
     const told = new Map(hand.proof.shuffles.map((each) => [each.shuffle, each]));
     for (const number of new Set([...told.keys(), ...walk.roots.keys()])) {
       const [left, right] = [told.get(number), walk.roots.get(number)];
+      if (!right && walk.isVoid) {
+        report.notProved.push(`Shuffle ${number} was made, and the hand was void before it was announced.`);
+        continue;
+      }
       const fine = left && right && left.root === right.root && left.cards === right.cards;
       report.check(Boolean(fine), "root", `shuffle ${number} of the proof is not the one that was announced`);
     }
-    if (walk.roots.size) report.conclude(before, `${told.size} committed shuffles are those announced before their first card.`);
+    if (walk.roots.size) report.conclude(before, `${walk.roots.size} committed shuffles are those announced before their first card.`);
   }
 
   // What players gave to the shuffle is what was told with the root.
   function checkEntropy(hand, report) {
     const before = report.failed.length;
     const committed = hand.events.find((event) => event.type === "deck_committed");
+    if (!committed && hand.outcome === "void") return;
     const told = committed ? committed.body : {};
     const where = committed ? `event ${committed.sequence} (deck_committed)` : "the events";
     report.check((told.cut || "") === (hand.proof.cut || ""), "entropy", `${where}: the cut is not the proof's`);

@@ -48,7 +48,7 @@ def _verify_hand(hand: Hand, report: Report) -> None:
     check_chips(hand, report)
     if transcript is None:
         return
-    _check_roots(hand.proof, transcript, report)
+    _check_roots(hand, hand.proof, transcript, report)
     _check_entropy(hand, hand.proof, report)
     opened = _check_places(hand.proof, transcript, report)
     _check_cards(hand, transcript, opened, report)
@@ -78,20 +78,26 @@ def _check_chain(hand: Hand, proof: Proof, report: Report) -> None:
     report.conclude(before, f"Deck {proof.deck_number} is linked to the table's chain with the commitment of its seed.")
 
 
-def _check_roots(proof: Proof, transcript: Transcript, report: Report) -> None:
+def _check_roots(hand: Hand, proof: Proof, transcript: Transcript, report: Report) -> None:
     before = len(report.failed)
     told = {each.shuffle: (each.root, each.cards) for each in proof.shuffles}
     for number in sorted(told.keys() | transcript.roots.keys()):
+        if number not in transcript.roots and hand.outcome == "void":
+            report.not_proved.append(f"Shuffle {number} was made, and the hand was void before it was announced.")
+            continue
         fine = told.get(number) == transcript.roots.get(number)
         report.check(fine, "root", f"shuffle {number} of the proof is not the one that was announced")
     if transcript.roots:
-        report.conclude(before, f"{len(told)} committed shuffles are those announced before their first card.")
+        count = len(transcript.roots)
+        report.conclude(before, f"{count} committed shuffles are those announced before their first card.")
 
 
 def _check_entropy(hand: Hand, proof: Proof, report: Report) -> None:
     """What players gave to the shuffle is what was told with the root."""
     before = len(report.failed)
     committed = next((event for event in hand.events if event.type == "deck_committed"), None)
+    if committed is None and hand.outcome == "void":
+        return
     told = committed.body if committed is not None else {}
     where = f"event {committed.sequence} (deck_committed)" if committed is not None else "the events"
     report.check(told.get("cut", "") == proof.cut, "entropy", f"{where}: the cut is not the proof's")

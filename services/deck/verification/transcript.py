@@ -120,10 +120,10 @@ class _Walk:
 
     def end(self) -> None:
         """The end of the events: nothing may be owed, unless the hand was void."""
-        unused = sorted(self._passed - set(self.transcript.passed))
-        self._require(not unused, "proof", f"place {unused[:1]} was passed over for nobody")
         if self._void:
             return
+        unused = sorted(self._passed - set(self.transcript.passed))
+        self._require(not unused, "proof", f"place {unused[:1]} was passed over for nobody")
         owing = [seat for seat, count in self._owed.items() if count]
         self._require(not owing, "end", f"seats {owing} did not get all cards of their draw")
         self._require(self._reshuffle is None and not self._burns, "end", "a reshuffle or a burned card led to no draw")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from services.deck.decks import Decks
 from services.deck.shuffling import PlayerSeed
@@ -70,6 +70,25 @@ class Played:
 
     def final(self, seat: int) -> list[str]:
         return [card for card in self.dealt[seat] if card not in self.discarded[seat]] + self.drawn[seat]
+
+    def cut_off(self, told: list[dict]) -> None:
+        """Makes it void after these events: what the deck did beyond them, nobody was told."""
+        counts = dict.fromkeys(self.dealt, 0)
+        for event in told:
+            if event["type"] == "cards_drawn":
+                counts[event["body"]["seat"]] += event["body"]["count"]
+        discarded = {event["body"]["seat"] for event in told if event["type"] == "cards_discarded"}
+        is_dealt = any(event["type"] == "cards_dealt" for event in told)
+        for seat, count in counts.items():
+            del self.drawn[seat][count:]
+            self.discarded[seat] = self.discarded[seat] if seat in discarded else []
+            self.dealt[seat] = self.dealt[seat] if is_dealt else []
+        last = told[-1]["sequence"]
+        voided = {"reason": "a test", "by": "house", "stacks_minor": {}, "carry_minor": 0, "next_commitment": ""}
+        end = {"sequence": last + 1, "epoch": 1, "hand": self.hand, "type": "hand_voided", "body": voided}
+        self.events = [*told, end]
+        shown = tuple(event["body"]["seat"] for event in told if event["type"] == "hand_shown")
+        self.script = replace(self.script, shown=shown)
 
 
 class House:
