@@ -23,6 +23,8 @@ AUDITOR = Identity("person", "the-auditor", frozenset({"auditor"}))
 BANKROLL_MINOR = 100_000_000
 LOOK_SECONDS = 20.0
 AWAY_SECONDS = (20.0, 60.0)
+# With less nobody sits out: a missed blind that takes the last chip is what a scenario has no words for.
+LEAST_STACK = 500
 # In so many of a hundred hands whoever faces a bet folds, so that some hands are walks.
 FOLDED_HANDS = 8
 
@@ -104,7 +106,7 @@ class Guest(Bot):
                 table=self.name, request_id=self.house.next_id(), amount_minor=self.buy_in
             )
             await self._try("TopUp", request)
-        elif self.rng.randrange(100) < self.room.sits_out:
+        elif own is not None and own.stack_minor > LEAST_STACK and self.rng.randrange(100) < self.room.sits_out:
             await self._sit_out(True)
 
     async def _act(self, hand: int, turn: int, legal: table_pb2.LegalActions) -> None:
