@@ -22,6 +22,7 @@ from services.table.state import (
     TableState,
     TopUp,
     UndoHand,
+    WriteHistory,
 )
 
 EFFECT_TRIES_MAX: Final = 5
@@ -38,6 +39,8 @@ class Driver:
         self._task: asyncio.Task[None] | None = None
         self._is_closed = False
         self._effect_since: tuple[int, int, float] = (0, 0, 0.0)
+        # Epoch and number of the last history that was asked for beside another effect.
+        self._sent = (0, 0)
         self._log = telemetry.logger("table.driver")
 
     @property
@@ -69,7 +72,7 @@ class Driver:
                 if not state.effects:
                     return
                 try:
-                    await self._drive_one(state, state.effects[0])
+                    await self._drive_next(state)
                     tries = 0
                 except Fault as fault:
                     metrics.EFFECT_FAULTS.labels(type(state.effects[0]).__name__, fault.reason).inc()
@@ -85,30 +88,53 @@ class Driver:
         finally:
             self._task = None
 
-    async def _drive_one(self, state: TableState, effect: AnyEffect) -> None:
-        kind = type(effect).__name__
-        started = self._parts.clock.monotonic()
+    async def _drive_next(self, state: TableState) -> None:
+        """Carries out the first effect, and the second with it if the first is no news to anybody."""
+        first = state.effects[0]
+        if not isinstance(first, WriteHistory) or len(state.effects) == 1:
+            await self._drive_one(state, first)
+            return
+        if self._sent != (state.epoch, first.number):
+            await self._performed(state, first)
+            self._sent = (state.epoch, first.number)
+        await self._drive_one(state, state.effects[1], beside=first)
+
+    async def _drive_one(self, state: TableState, effect: AnyEffect, beside: WriteHistory | None = None) -> None:
+        """Carries out one effect and commits its result, and with it that of the one before, which was done already."""
+
+        def done(draft: Draft, change: Change) -> bool:
+            if beside is not None and not finish(draft, state.epoch, beside, lambda _: None):
+                return False
+            return finish(draft, state.epoch, effect, change)
+
         try:
-            change = await self._parts.effects.perform(state, effect)
+            change = await self._performed(state, effect)
         except TableBehindError as error:
-            metrics.EFFECT_FAULTS.labels(kind, "APART").inc()
-            await self._line.give_up(state.epoch, effect, str(error))
+            metrics.EFFECT_FAULTS.labels(type(effect).__name__, "APART").inc()
+            await self._line.give_up(state.epoch, beside or effect, str(error))
             return
         except Fault as fault:
             change = self._change_for(state, effect, fault)
-        metrics.EFFECTS.labels(kind).inc()
-        metrics.EFFECT_SECONDS.labels(kind).observe(self._parts.clock.monotonic() - started)
         try:
-            await self._line.run(lambda draft: finish(draft, state.epoch, effect, change))
+            await self._line.run(lambda draft: done(draft, change))
         except BrokenHandError as error:
             metrics.BROKEN.inc()
             self._log.error("hand stopped", table=self._line.table_id, hand=effect.hand, **telemetry.where(error))
-            await self._line.run(lambda draft: finish(draft, state.epoch, effect, _stop_broken_hand))
+            await self._line.run(lambda draft: done(draft, _stop_broken_hand))
         self._line.goes_on()
         if isinstance(effect, SettleHand):
             _count_hand(state, effect)
         elif isinstance(effect, UndoHand):
             metrics.HANDS.labels(state.rulebook.name, "void").inc()
+
+    async def _performed(self, state: TableState, effect: AnyEffect) -> Change:
+        """The change that follows from an effect, counted and timed if it was done."""
+        kind = type(effect).__name__
+        started = self._parts.clock.monotonic()
+        change = await self._parts.effects.perform(state, effect)
+        metrics.EFFECTS.labels(kind).inc()
+        metrics.EFFECT_SECONDS.labels(kind).observe(self._parts.clock.monotonic() - started)
+        return change
 
     def _change_for(self, state: TableState, effect: AnyEffect, fault: Fault) -> Change:
         """What follows from a refusal; raises it again where the effect is worth another try."""

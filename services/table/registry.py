@@ -69,6 +69,18 @@ _templates = sa.Table(
 )
 
 
+# Once for each hand, so it is made once.
+_OPEN_HAND: Final = (
+    sa.update(_tables)
+    .where(
+        _tables.c.table_id == sa.bindparam("of_table"),
+        _tables.c.epoch == sa.bindparam("of_epoch"),
+        sa.or_(_tables.c.last_hand == sa.bindparam("before"), _tables.c.last_hand == sa.bindparam("to_hand")),
+    )
+    .values(last_hand=sa.bindparam("to_hand"), button=sa.bindparam("to_button"))
+)
+
+
 class Template(msgspec.Struct, frozen=True):
     """A kind of table of which the house keeps some open. `made` counts the tables made of it so far."""
 
@@ -299,9 +311,8 @@ def _template(row: RowMapping) -> Template:
 
 def _open_hand(conn: Connection, table_id: str, epoch: int, hand: int, button: int) -> bool:
     opened = conn.execute(
-        sa.update(_tables)
-        .where(_tables.c.table_id == table_id, _tables.c.epoch == epoch, _tables.c.last_hand.in_((hand - 1, hand)))
-        .values(last_hand=hand, button=button)
+        _OPEN_HAND,
+        {"of_table": table_id, "of_epoch": epoch, "before": hand - 1, "to_hand": hand, "to_button": button},
     )
     return opened.rowcount == 1
 

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from fivedraw.table.v1 import table_service_pb2 as pb
 
+from services.runtime.errors import Fault
 from services.table import house as house_module
 from tests.simulation.seated import Tester, on_virtual_time
 
@@ -49,3 +50,32 @@ async def test_nothing_is_told_of_streams_that_end_with_their_process(tester: Te
     assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("presence")]
     view = (await tester.house.as_person(players[0].identity, "GetTable", pb.GetTableRequest(name=tester.name))).view
     assert [seat.disconnected for seat in view.seats] == [False, False]
+
+
+@on_virtual_time
+async def test_a_history_is_asked_for_once_and_costs_no_commit_of_its_own(tester: Tester) -> None:
+    await tester.open()
+    await tester.seated(2)
+    await tester.turn()
+    await tester.play_out()
+    parts = tester.house.any_replica().house.parts
+    asked: list[int] = []
+    patches = pytest.MonkeyPatch()
+    real_open, failures = parts.decks.open_deck, [Fault("SERVICE_UNAVAILABLE", "the deck is away")] * 2
+
+    async def open_deck(request: object) -> object:
+        if failures:
+            raise failures.pop()
+        return await real_open(request)  # type: ignore[arg-type]
+
+    patches.setattr(parts.decks, "open_deck", open_deck, raising=False)
+    patches.setattr(tester.house, "send", lambda task: asked.append(task.hand) or True)
+    settled = (await parts.store.load(tester.table)).at.version  # type: ignore[union-attr]
+    state = await tester.until(lambda state: state.last_hand == 2 and state.hand is not None and state.hand.turn > 0)
+    patches.undo()
+    assert failures == []
+    assert asked == [1]
+    # The next hand's intent, then what came of opening, shuffling and dealing.
+    assert (await parts.store.load(tester.table)).at.version == settled + 4  # type: ignore[union-attr]
+    assert state.effects == ()
+    await tester.house.work_all()
