@@ -76,12 +76,13 @@ for service in table deck wallet history console; do
 done
 mv -f postgres_roles.new postgres_roles.sql
 
-# Redis: the tables' store has one user; the broker has one for each side of the queue. Nobody may administer.
+# Redis: the tables' store has one user; the broker has one for each side of the queues. Nobody may administer.
 once redis_password password
 once broker_table_password password
 once broker_history_password password
+once broker_wallet_password password
 once redis_url printf 'rediss://table:%s@redis:6379/0?ssl_ca_certs=%s' "$(cat redis_password)" "$authority"
-for side in table history; do
+for side in table history wallet; do
     once "broker_${side}_url" printf 'rediss://%s:%s@broker:6379/0?ssl_cert_reqs=required&ssl_ca_certs=%s' \
         "$side" "$(cat "broker_${side}_password")" "$authority"
 done
@@ -94,7 +95,7 @@ rights='-@all +@read +@write +@string +@hash +@list +@set +@sortedset +@stream +
 {
     printf 'user default off resetkeys resetchannels -@all\n'
     printf 'user health on nopass resetkeys resetchannels -@all +ping\n'
-    for side in table history; do
+    for side in table history wallet; do
         printf 'user %s on >%s ~* &* %s\n' "$side" "$(cat "broker_${side}_password")" "$rights"
     done
 } >broker.acl.new

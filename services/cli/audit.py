@@ -15,6 +15,7 @@ from services.cli.house.folder import Folder
 from services.runtime.database import Database
 from services.wallet import audit
 from services.wallet.commands import AuditReport
+from services.wallet.entries import FAULTS_MAX
 
 
 @click.command("audit")
@@ -46,7 +47,7 @@ def audit_command(data: Path, database_url: str | None, head: str) -> None:
 def _verdict(report: AuditReport) -> str:
     if report.clean:
         return "clean"
-    counted = f"{len(report.faults)} faults" if len(report.faults) < audit.FAULTS_MAX else f"{audit.FAULTS_MAX} or more"
+    counted = f"{len(report.faults)} faults" if len(report.faults) < FAULTS_MAX else f"{FAULTS_MAX} or more"
     return f"NOT clean, {counted}, the first {report.faults[0].partition(':')[0]}"
 
 

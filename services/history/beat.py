@@ -1,4 +1,7 @@
-"""`python -m services.history.beat`: sends the history's periodic tasks. A second one does no harm, only more work."""
+"""`python -m services.history.beat`: sends the periodic tasks of history and wallet.
+
+A second one does no harm, only more work.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,11 @@ from celery import Celery
 from celery.signals import setup_logging
 
 from services.history.settings import HistorySettings
-from services.history.worker import keep_logging
 from services.runtime import telemetry
 from services.runtime.tasks import (
+    AUDIT_LEDGER,
     AUDIT_ROWS,
+    CHECK_NEW_ENTRIES,
     DELETE_OLD_HANDS,
     EXPORT_DAY,
     QUEUE_OF_TASK,
@@ -20,8 +24,11 @@ from services.runtime.tasks import (
     RESEND_UNWRITTEN,
     make_app,
 )
+from services.runtime.workers import keep_logging
 
 UPKEEP_EVERY_SECONDS: Final = 3600
+CHECK_EVERY_SECONDS: Final = 5
+AUDIT_EVERY_SECONDS: Final = 3600
 LOOK_EVERY_SECONDS: Final = 5
 
 
@@ -30,6 +37,9 @@ def schedule(settings: HistorySettings) -> dict[str, dict[str, Any]]:
     every = {
         RESEND_UNWRITTEN: settings.history_resend_every_seconds,
         RECONCILE_HANDS: settings.history_reconcile_every_seconds,
+        # The wallet's worker takes these.
+        CHECK_NEW_ENTRIES: CHECK_EVERY_SECONDS,
+        AUDIT_LEDGER: AUDIT_EVERY_SECONDS,
     }
     # What no worker would take must not pile up in the broker, so these are sent only where they are asked for.
     if settings.history_retention_days:

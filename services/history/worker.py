@@ -5,12 +5,10 @@ Its pool is threads, whose work goes to one event loop, so one process has one s
 
 from __future__ import annotations
 
-import logging
 import socket
 import sys
 from typing import Any, Final
 
-import prometheus_client
 from celery import Celery
 from celery.signals import setup_logging
 
@@ -28,6 +26,7 @@ from services.runtime.channel import connect
 from services.runtime.clock import SystemClock
 from services.runtime.database import Database
 from services.runtime.tasks import AUDITS_QUEUE, EXPORTS_QUEUE, WRITE_QUEUE, make_app
+from services.runtime.workers import keep_logging, serve_metrics
 
 QUEUE_OF: Final = {"write": WRITE_QUEUE, "exports": EXPORTS_QUEUE, "audits": AUDITS_QUEUE}
 START_SECONDS: Final = 60.0
@@ -74,7 +73,7 @@ def work(app: Celery, settings: HistorySettings, kind: str) -> int:
     # A worker carries sealed parts and never opens one, so it is given no key.
     reader = HandReader(database, NoKeys(), clock)
     add_tasks(app, pipeline, reconciler, Upkeep(database, reader, clock, settings), loop)
-    stop_metrics = _serve_metrics(settings)
+    stop_metrics = serve_metrics(settings)
     _UP.labels(kind).set(1)
     log.info("working", queue=QUEUE_OF[kind])
     worker = app.Worker(
@@ -99,34 +98,6 @@ def work(app: Celery, settings: HistorySettings, kind: str) -> int:
         stop_metrics()
     log.info("stopped", queue=QUEUE_OF[kind])
     return int(worker.exitcode or 0)
-
-
-def _serve_metrics(settings: HistorySettings) -> Any:
-    host, _, port = settings.metrics_listen.rpartition(":")
-    tls: dict[str, Any] = {}
-    if settings.has_tls:
-        tls = {
-            "certfile": str(settings.tls_cert),
-            "keyfile": str(settings.tls_key),
-            "client_cafile": str(settings.tls_ca),
-            "client_auth_required": True,
-        }
-    http, thread = prometheus_client.start_http_server(
-        int(port), host.strip("[]"), registry=telemetry.REGISTRY_OF_PROCESS, **tls
-    )
-
-    def stop() -> None:
-        http.shutdown()
-        http.server_close()
-        thread.join()
-
-    return stop
-
-
-def keep_logging(**_: Any) -> None:
-    """Leaves logging as `telemetry` set it up; Celery's lines for each task say less than the metrics do."""
-    for chatty in ("celery.worker.strategy", "celery.app.trace", "celery.beat"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
 if __name__ == "__main__":

@@ -24,11 +24,14 @@ RECONCILE_HANDS: Final = "history.reconcile_hands"
 DELETE_OLD_HANDS: Final = "history.delete_old_hands"
 EXPORT_DAY: Final = "history.export_day"
 AUDIT_ROWS: Final = "history.audit_rows"
+CHECK_NEW_ENTRIES: Final = "wallet.check_new_entries"
+AUDIT_LEDGER: Final = "wallet.audit_ledger"
 
 WRITE_QUEUE: Final = "history.write"
 EXPORTS_QUEUE: Final = "history.exports"
 AUDITS_QUEUE: Final = "history.audits"
-QUEUES: Final = (WRITE_QUEUE, EXPORTS_QUEUE, AUDITS_QUEUE)
+LEDGER_QUEUE: Final = "wallet.audits"
+QUEUES: Final = (WRITE_QUEUE, EXPORTS_QUEUE, AUDITS_QUEUE, LEDGER_QUEUE)
 
 QUEUE_OF_TASK: Final = {
     WRITE_HAND: WRITE_QUEUE,
@@ -38,12 +41,14 @@ QUEUE_OF_TASK: Final = {
     DELETE_OLD_HANDS: EXPORTS_QUEUE,
     EXPORT_DAY: EXPORTS_QUEUE,
     AUDIT_ROWS: AUDITS_QUEUE,
+    CHECK_NEW_ENTRIES: LEDGER_QUEUE,
+    AUDIT_LEDGER: LEDGER_QUEUE,
 }
 
 # How long one task of a queue may take, and after how long the broker gives it to another worker. The second is well
 # above the first, so that no task is ever at work twice because it was slow.
-TASK_LIMIT_SECONDS: Final = {WRITE_QUEUE: 20, EXPORTS_QUEUE: 900, AUDITS_QUEUE: 300}
-VISIBILITY_TIMEOUT_SECONDS: Final = {WRITE_QUEUE: 60, EXPORTS_QUEUE: 1_800, AUDITS_QUEUE: 600}
+TASK_LIMIT_SECONDS: Final = {WRITE_QUEUE: 20, EXPORTS_QUEUE: 900, AUDITS_QUEUE: 300, LEDGER_QUEUE: 3_000}
+VISIBILITY_TIMEOUT_SECONDS: Final = {WRITE_QUEUE: 60, EXPORTS_QUEUE: 1_800, AUDITS_QUEUE: 600, LEDGER_QUEUE: 6_000}
 RESTORE_INTERVAL_SECONDS: Final = 5
 
 SENDS_WAITING_MAX: Final = 10_000

@@ -37,7 +37,6 @@ async def main() -> None:
         db,
         clock,
         seal_interval_ms=settings.wallet_seal_interval_ms,
-        audit_interval_ms=settings.wallet_audit_interval_ms,
     )
     sweeper = Sweeper(
         db,

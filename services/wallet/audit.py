@@ -6,25 +6,20 @@ of themselves, then what the rows say against the entries.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 from sqlalchemy import Connection, select, text
 
-from services.wallet import chain, chart, contents
+from services.wallet import chart
 from services.wallet import commands as c
 from services.wallet.chart import AccountKind
-from services.wallet.group import OK
-from services.wallet.schema import accounts, seals
+from services.wallet.entries import FAULTS_MAX, EntryWalk, kind_of
+from services.wallet.schema import accounts
 
-FAULTS_MAX: Final = 100
 _ACCOUNTS_PER_PAGE: Final = 10_000
 
-_MOVES: Final = {int(code): moves for code, moves in chart.MOVES.items()}
-_KIND_BY_PREFIX: Final = {kind.name.lower(): kind for kind in AccountKind}
 _APPEND_ONLY: Final = ("batches", "transfers", "seals", "player_changes")
-_CLOSES: Final = frozenset({"AwardPot", "VoidHand", "FenceTable"})
-_STEPS: Final = frozenset({"CollectBets", "AwardPot"})
 
 
 def examine(conn: Connection, published_head: str = "") -> c.AuditReport:
@@ -39,121 +34,18 @@ class _Audit:
     def __init__(self, conn: Connection, published_head: str) -> None:
         self._conn = conn
         self._published_head = published_head
-        self._faults: list[str] = []
-        self._balances: dict[str, int] = {}
-        # The open hand (or 0) and the last one opened, by table.
-        self._hands: dict[str, tuple[int, int]] = {}
-        self._entries = 0
+        self._walk = EntryWalk(conn)
 
     def report(self) -> c.AuditReport:
-        head = self._read_entries()
+        walk = self._walk
+        walk.walk(chart.BALANCE_MAX_MINOR)
+        if self._published_head and self._published_head not in walk.heads:
+            walk.fault("HEAD_NOT_IN_CHAIN", f"{self._published_head} was published and is not in the chain")
         self._compare_accounts()
         for name, question in _QUESTIONS:
             self._ask(name, question)
         self._find_triggers()
-        return c.AuditReport(tuple(self._faults[:FAULTS_MAX]), self._entries, head)
-
-    def _fault(self, name: str, what: str) -> None:
-        if len(self._faults) < FAULTS_MAX:
-            self._faults.append(f"{name}: {what}")
-
-    def _read_entries(self) -> str:
-        """Walks seals and batches side by side; returns the chain's head as it is stored."""
-        links = self._links()
-        link = next(links, None)
-        under_way = chain.HeadUnderWay(link.previous_head) if link else None
-        heads = {chain.GENESIS}
-        stored_head = chain.GENESIS
-        for page in chain.pages(self._conn, 0, chart.BALANCE_MAX_MINOR):
-            for batch, lines in page:
-                while link is not None and under_way is not None and batch[0] > link.last_batch:
-                    self._close_link(link, under_way)
-                    heads.add(link.head)
-                    stored_head = link.head
-                    link = next(links, None)
-                    under_way = chain.HeadUnderWay(link.previous_head) if link else None
-                if under_way is not None:
-                    under_way.add(batch, lines)
-                self._read_batch(batch, lines)
-        while link is not None and under_way is not None:
-            self._close_link(link, under_way)
-            heads.add(link.head)
-            stored_head = link.head
-            link = next(links, None)
-            under_way = chain.HeadUnderWay(link.previous_head) if link else None
-        if self._published_head and self._published_head not in heads:
-            self._fault("HEAD_NOT_IN_CHAIN", f"{self._published_head} was published and is not in the chain")
-        return stored_head
-
-    def _links(self) -> Iterator[chain.Seal]:
-        previous, number, after = chain.GENESIS, 1, 0
-        # Tens of thousands of links at most are read at once: one a second makes some hundred bytes a second.
-        for row in self._conn.execute(select(*seals.c).order_by(seals.c.seal_no)).yield_per(1_000):
-            link = chain.Seal(*row)
-            if link.seal_no != number or link.first_batch <= after:
-                self._fault("SEAL_MISSING", f"seal {link.seal_no} follows batch {after} instead of seal {number}")
-            if link.previous_head != previous:
-                self._fault("SEAL_UNLINKED", f"seal {link.seal_no} does not carry the head before it")
-            yield link
-            previous, number, after = link.head, link.seal_no + 1, link.last_batch
-
-    def _close_link(self, link: chain.Seal, under_way: chain.HeadUnderWay) -> None:
-        counted = (under_way.batch_count, under_way.transfer_count)
-        if counted != (link.batch_count, link.transfer_count):
-            sealed = f"{link.batch_count} batches and {link.transfer_count} transfers"
-            self._fault("SEAL_BROKEN", f"seal {link.seal_no} covers {sealed}; there are {counted[0]} and {counted[1]}")
-        elif under_way.head() != link.head:
-            self._fault(
-                "SEAL_BROKEN",
-                f"seal {link.seal_no} over batches {link.first_batch} to {link.last_batch} does not match them",
-            )
-
-    def _read_batch(self, batch: tuple[Any, ...], lines: Any) -> None:
-        number, _, operation, table, hand, content, outcome, _, line_count, _ = batch
-        self._entries += 2 * len(lines)
-        if [line[1] for line in lines] != list(range(1, line_count + 1)):
-            self._fault("LINES_MISSING", f"batch {number} has {len(lines)} of its {line_count} lines")
-        if lines and outcome != OK:
-            self._fault("REFUSED_BATCH_MOVED", f"batch {number} was refused and has {len(lines)} lines")
-        elif outcome == OK and contents.differs(operation, content, lines):
-            self._fault("CONTENT_DIFFERS", f"the lines of batch {number} are not what it asked for")
-        for line in lines:
-            self._read_line(line)
-        if outcome == OK and hand:
-            self._follow_hand(number, operation, table, hand, moved=bool(lines))
-
-    def _follow_hand(self, number: int, operation: str, table: str, hand: int, *, moved: bool) -> None:
-        """Holds each table to one open hand at a time, ascending numbers, and no posting outside of an open hand."""
-        open_hand, last_hand = self._hands.get(table, (0, 0))
-        if operation == "PostForced":
-            if open_hand or hand <= last_hand:
-                self._fault("HAND_OUT_OF_ORDER", f"batch {number} opens hand {hand} of {table} after {last_hand}")
-            self._hands[table] = (hand, hand)
-            return
-        if hand != open_hand and (moved or operation in _STEPS):
-            self._fault("STEP_AFTER_CLOSE", f"batch {number} posts to hand {hand} of {table}, which is not open")
-        if hand == open_hand and operation in _CLOSES:
-            self._hands[table] = (0, last_hand)
-
-    def _read_line(self, row: tuple[Any, ...]) -> None:
-        number, line, code, debit, credit, currency, amount, debit_balance, credit_balance = row
-        where = f"line {line} of batch {number}"
-        if amount <= 0:
-            self._fault("AMOUNT_NOT_POSITIVE", f"{where} moves {amount} {currency}")
-        kinds = (_kind(debit), _kind(credit))
-        if kinds not in _MOVES.get(code, ()):
-            self._fault("NOT_IN_CHART", f"{where} moves from {debit} to {credit} with code {code}")
-        for account, change, after in ((debit, -amount, debit_balance), (credit, amount, credit_balance)):
-            balance = self._balances.get(account, 0) + change
-            if balance != after:
-                self._fault("BALANCE_BROKEN", f"{where} leaves {after} on {account}; its entries make {balance}")
-            if balance < 0 and _kind(account) is not AccountKind.CASHIER:
-                self._fault("NEGATIVE_BALANCE", f"{where} takes {account} to {balance}")
-            if balance:
-                self._balances[account] = balance
-            else:
-                # Pots and closed stacks are forgotten, or a long ledger would not fit into memory.
-                self._balances.pop(account, None)
+        return c.AuditReport(tuple(walk.faults), walk.entries, walk.head)
 
     def _compare_accounts(self) -> None:
         sums: dict[str, int] = {}
@@ -169,33 +61,29 @@ class _Audit:
                 break
             for account, kind, currency, balance in page:
                 sums[currency] = sums.get(currency, 0) + balance
-                entries_say = self._balances.pop(account, 0)
+                entries_say = self._walk.balances.pop(account, 0)
                 if balance != entries_say:
-                    self._fault("BALANCE_DIFFERS", f"{account} holds {balance}; its entries make {entries_say}")
-                if kind != _kind(account):
-                    self._fault("ACCOUNT_KIND_WRONG", f"{account} is of kind {kind}")
+                    self._walk.fault("BALANCE_DIFFERS", f"{account} holds {balance}; its entries make {entries_say}")
+                if kind != kind_of(account):
+                    self._walk.fault("ACCOUNT_KIND_WRONG", f"{account} is of kind {kind}")
                 if balance < 0 and kind != AccountKind.CASHIER:
-                    self._fault("NEGATIVE_BALANCE", f"{account} holds {balance}")
+                    self._walk.fault("NEGATIVE_BALANCE", f"{account} holds {balance}")
             after = page[-1][0]
-        for account, balance in sorted(self._balances.items()):
-            self._fault("ACCOUNT_MISSING", f"{account} has entries of {balance} and no account")
+        for account, balance in sorted(self._walk.balances.items()):
+            self._walk.fault("ACCOUNT_MISSING", f"{account} has entries of {balance} and no account")
         for currency, total in sorted(sums.items()):
             if total:
-                self._fault("SUM_NOT_ZERO", f"all accounts in {currency} add up to {total}")
+                self._walk.fault("SUM_NOT_ZERO", f"all accounts in {currency} add up to {total}")
 
     def _ask(self, name: str, question: str) -> None:
         for (what,) in self._conn.execute(text(f"{question} LIMIT {FAULTS_MAX}")):
-            self._fault(name, what)
+            self._walk.fault(name, what)
 
     def _find_triggers(self) -> None:
         present = _TRIGGERS[self._conn.dialect.name](self._conn)
         for table in _APPEND_ONLY:
             if table not in present:
-                self._fault("TRIGGER_MISSING", f"{table} can be changed: its append-only triggers are gone")
-
-
-def _kind(account: str) -> AccountKind | None:
-    return _KIND_BY_PREFIX.get(account.partition("/")[0])
+                self._walk.fault("TRIGGER_MISSING", f"{table} can be changed: its append-only triggers are gone")
 
 
 # Each question answers with one text per fault.

@@ -1,4 +1,4 @@
-"""Seals what is committed, watches the totals, and audits all of it from time to time and on demand."""
+"""Seals what is committed, watches the totals, checks what is new and audits all of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from services.runtime import telemetry
 from services.runtime.clock import Clock
 from services.runtime.database import Database, DatabaseBusyError
-from services.wallet import audit, chain, metrics, reads
+from services.wallet import audit, chain, checking, metrics, reads
 from services.wallet import commands as c
 from services.wallet.commits import close_ledger
 from services.wallet.schema import ledger_state
@@ -26,19 +26,18 @@ _log = telemetry.logger("wallet.auditing")
 
 
 class Auditor:
-    """The ledger's own auditor. A fault closes the ledger for new hands; a clean audit opens it again."""
+    """The ledger's own auditor. A fault closes the ledger for new hands; a clean audit of all of it opens it again.
 
-    def __init__(
-        self, db: Database, clock: Clock, *, seal_interval_ms: int = 1_000, audit_interval_ms: int = 3_600_000
-    ) -> None:
+    The wallet's process seals and watches (`run`); checks and audits are a worker's, sent by the beat.
+    """
+
+    def __init__(self, db: Database, clock: Clock, *, seal_interval_ms: int = 1_000) -> None:
         self._db = db
         self._clock = clock
         self._seal_interval_seconds = seal_interval_ms / 1000
-        self._audit_interval_seconds = audit_interval_ms / 1000
 
     async def run(self) -> None:
-        """Seals and audits until cancelled."""
-        next_audit = self._clock.monotonic() + self._audit_interval_seconds
+        """Seals, and watches the totals, until cancelled."""
         next_watch = 0.0
         while True:
             await self._clock.sleep(self._seal_interval_seconds)
@@ -47,12 +46,9 @@ class Auditor:
                 if self._clock.monotonic() >= next_watch:
                     await self.watch()
                     next_watch = self._clock.monotonic() + WATCH_INTERVAL_SECONDS
-                if self._clock.monotonic() >= next_audit:
-                    await self.audit()
-                    next_audit = self._clock.monotonic() + self._audit_interval_seconds
             except (DBAPIError, DatabaseBusyError) as error:
                 # The database is away; what was not sealed now is sealed in the next round.
-                _log.warning("could not seal or audit", error=str(error))
+                _log.warning("could not seal or watch", error=str(error))
 
     async def seal(self) -> str:
         """Seals what is committed; returns the chain's head in hex. Another process may do the same at once."""
@@ -84,13 +80,21 @@ class Auditor:
     async def audit(self, published_head: str = "") -> c.AuditReport:
         """Audits everything on one snapshot, and closes or reopens the ledger by what it found."""
         report = await self._db.read(audit.examine, published_head)
-        metrics.AUDIT_FAULTS.set(len(report.faults))
-        metrics.AUDITED_SECONDS.set(self._clock.now_ms() / 1000)
         if report.clean:
             await self._db.write(_reopen, self._clock.now_ms())
         else:
             await self._close(report.faults[0])
         return report
+
+    async def check_new(self) -> checking.Checked:
+        """Checks what was sealed since the last check, a bounded piece of it; a fault closes the ledger."""
+        checked = await self._db.read(checking.check_new)
+        if checked.faults:
+            await self._close(checked.faults[0])
+        elif checked.last_batch > checked.after:
+            # Where another process has checked the same, its books are as good.
+            await self._db.write(checking.move_on, checked)
+        return checked
 
     async def _close(self, reason: str) -> None:
         _log.critical("the ledger is closed for new hands", reason=reason)

@@ -35,8 +35,18 @@ UNSWEPT: Final = telemetry.gauge(
 SWEEPS_FAILED: Final = telemetry.counter(
     "fivedraw_wallet_sweeps_failed_total", "Rounds of sweeping that the ledger did not carry out."
 )
-AUDIT_FAULTS: Final = telemetry.gauge("fivedraw_wallet_audit_faults", "Faults that the last check of the ledger found.")
-AUDITED_SECONDS: Final = telemetry.gauge("fivedraw_wallet_audited_timestamp_seconds", "When the last check ended.")
+AUDIT_FAULTS: Final = telemetry.gauge(
+    "fivedraw_wallet_audit_faults", "Faults that the last check of what is new, or of the whole ledger, found.", ("of",)
+)
+CHECKED_SECONDS: Final = telemetry.gauge(
+    "fivedraw_wallet_checked_timestamp_seconds", "When what was new had last been checked."
+)
+UNCHECKED: Final = telemetry.gauge(
+    "fivedraw_wallet_unchecked_batches", "Batches that were committed and not yet checked, at the last check."
+)
+AUDITED_SECONDS: Final = telemetry.gauge(
+    "fivedraw_wallet_audited_timestamp_seconds", "When the whole ledger had last been audited."
+)
 
 
 def count(command: c.Command, outcome: c.Answer | Fault) -> None:

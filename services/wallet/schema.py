@@ -142,6 +142,13 @@ seals: Final = Table(
     Column("sealed_ms", BigInteger, nullable=False),
 )
 
+audited_balances: Final = Table(
+    "audited_balances",
+    metadata,
+    Column("account", Text, primary_key=True),
+    Column("balance", BigInteger, nullable=False),
+)
+
 ledger_state: Final = Table(
     "ledger_state",
     metadata,

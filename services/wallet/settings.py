@@ -22,6 +22,5 @@ class WalletSettings(ServiceSettings):
     # How often reservations past their time are given back, and hot accounts swept into their heads.
     wallet_expiry_interval_ms: int = Field(default=1_000, ge=10)
     wallet_sweep_interval_ms: int = Field(default=60_000, ge=1_000)
-    # Sealing and checking what is new, and reading all of it.
+    # How often what is committed is sealed.
     wallet_seal_interval_ms: int = Field(default=1_000, ge=10)
-    wallet_audit_interval_ms: int = Field(default=3_600_000, ge=1_000)

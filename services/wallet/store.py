@@ -266,6 +266,5 @@ def _of(row: Any) -> Row:
 
 
 _VALUES_OF: Final = {
-    kind: attrgetter(*kind.__slots__)
-    for kind in (PlayerRow, AccountRow, TableRow, HandRow, SittingRow, ReservationRow)
+    kind: attrgetter(*kind.__slots__) for kind in (PlayerRow, AccountRow, TableRow, HandRow, SittingRow, ReservationRow)
 }

@@ -81,5 +81,6 @@ def targets_of(base: int) -> dict[str, int]:
         "wallet": base + 12,
         "history": base + 13,
         "history-worker": base + 19,
+        "wallet-worker": base + 22,
         "console": base + 31,
     }

@@ -17,7 +17,8 @@ SPAN: Final = 32
 @dataclass(frozen=True, slots=True)
 class Ports:
     """Ports from `base` on: +0 table, +1 deck, +2 wallet, +3 history, +4.. further table replicas, +10.. metrics in
-    the same order, +19 metrics of the history worker, +20 Redis, +21 the console's page, +31 its metrics.
+    the same order, +19 metrics of the history worker, +20 Redis, +21 the console's page, +22 metrics of the
+    wallet's worker, +31 the console's metrics.
     """
 
     base: int
@@ -55,6 +56,11 @@ class Ports:
         return self.base + 19
 
     @property
+    def wallet_worker_metrics(self) -> int:
+        """Port of the metrics of the wallet's worker."""
+        return self.base + 22
+
+    @property
     def redis(self) -> int:
         """Port of the Redis-compatible server."""
         return self.base + 20
@@ -74,6 +80,7 @@ class Ports:
             yield port
             yield self.metrics_of(port)
         yield self.worker_metrics
+        yield self.wallet_worker_metrics
         yield self.redis
 
     def taken(self) -> list[int]:

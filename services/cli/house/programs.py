@@ -54,6 +54,7 @@ def programs(
         make.service("deck", ports.deck, 20, _DECK_SECRETS),
         make.service("history", ports.history, 30, _HISTORY_SECRETS),
         make.worker("worker", ["services.history.worker", "write"], 40),
+        make.ledger_worker("wallet-worker", 40),
         make.service("console", ports.console, 70, _CONSOLE_SECRETS),
         make.worker("beat", ["services.history.beat"], 60, is_late=True),
         *(
@@ -71,6 +72,7 @@ _DECK_SECRETS: Final = ("service_key", "deck_keys")
 _TABLE_SECRETS: Final = ("service_key", "sealing_keys", "redis_url", "broker_url")
 _HISTORY_SECRETS: Final = ("service_key", "sealing_keys")
 _WORKER_SECRETS: Final = ("service_key", "broker_url")
+_LEDGER_WORKER_SECRETS: Final = ("broker_url",)
 
 # Who watches the bots sees a hand's history within seconds, also after its worker was killed.
 _WORKER_SETTINGS: Final = {
@@ -118,6 +120,16 @@ class _Services:
             "FIVEDRAW_SECRETS_DIR": str(self._secrets_dir(name, _WORKER_SECRETS)),
         }
         return Program(name, [*_TETHERED, "-m", *module], priority, environment, 30, is_late)
+
+    def ledger_worker(self, name: str, priority: int) -> Program:
+        """The process that checks the ledger."""
+        environment = {
+            **self.shared,
+            "FIVEDRAW_METRICS_LISTEN": address(self.ports.wallet_worker_metrics),
+            "FIVEDRAW_DATABASE_URL": self.folder.database_url("wallet"),
+            "FIVEDRAW_SECRETS_DIR": str(self._secrets_dir(name, _LEDGER_WORKER_SECRETS)),
+        }
+        return Program(name, [*_TETHERED, "-m", "services.wallet.worker"], priority, environment, 30)
 
     def _secrets_dir(self, service: str, takes: Sequence[str]) -> Path:
         """A folder of secret files for one service, which gets no other's."""

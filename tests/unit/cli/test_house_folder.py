@@ -104,6 +104,7 @@ def test_each_service_gets_its_own_secrets_and_no_others(folder: Folder):
     assert told["deck"] == {"service_key", "sealing_keys"}
     assert told["table"] == {"service_key", "sealing_keys", "redis_url", "broker_url"}
     assert told["worker"] == {"service_key", "broker_url"}
+    assert told["wallet-worker"] == {"broker_url"}
     deck = Path(house["deck"].environment["FIVEDRAW_SECRETS_DIR"], "fivedraw_sealing_keys").read_text()
     assert deck == keys.deck_keys
     for program in house.values():

@@ -97,7 +97,7 @@ def test_production_accepts_the_settings_of_each_service(name, secrets, tmp_path
     assert settings.environment == "production"
     assert settings.has_tls
     assert "sslmode=verify-full" in settings.database_url.get_secret_value()
-    if name not in {"wallet", "console"}:
+    if name not in {"wallet", "wallet-worker", "console"}:
         assert len(settings.sealing_key_list()) == 1
 
 
@@ -167,11 +167,13 @@ def test_the_broker_lets_both_sides_of_the_queue_work(secrets, tmp_path):
         return kombu.Connection(f"redis://{side}:{password}@127.0.0.1:{server.port}/0")
 
     try:
-        with connection("table") as sender, connection("history") as worker:
+        with connection("table") as sender, connection("history") as worker, connection("wallet") as auditor:
             sender.SimpleQueue("history.write").put({"hand": 7})
             message = worker.SimpleQueue("history.write").get(timeout=5)
             assert message.payload == {"hand": 7}
             message.ack()
+            worker.SimpleQueue("wallet.audits").put({})
+            auditor.SimpleQueue("wallet.audits").get(timeout=5).ack()
     finally:
         server.stop()
 
@@ -243,4 +245,5 @@ def test_prometheus_scrapes_every_process_that_measures():
     jobs = {
         job["job_name"] for job in yaml.safe_load((DEPLOY / "prometheus/prometheus.yml").read_text())["scrape_configs"]
     }
-    assert {"table", "deck", "wallet", "history", "history-worker", "console", "envoy", "prometheus"} == jobs
+    services = {"table", "deck", "wallet", "wallet-worker", "history", "history-worker", "console"}
+    assert {*services, "envoy", "prometheus"} == jobs
