@@ -151,6 +151,25 @@ async def test_an_all_in_player_who_leaves_stays_live_to_the_showdown(tester: Te
 
 
 @on_virtual_time
+async def test_an_all_in_player_who_drops_stays_live_to_the_showdown(tester: Tester) -> None:
+    await tester.open()
+    players = await tester.seated(2)
+    for player in players:
+        await player.watch()
+    shover = await tester.turn()
+    await shover.act(table_pb2.ACTION_KIND_RAISE, to_minor=BUY_IN)
+    caller = await tester.turn()
+    await shover.hang_up()
+    await tester.until(lambda state: not state.seat_of(shover.player).connected)
+    await caller.act(table_pb2.ACTION_KIND_CALL)
+    # Nobody is there to draw for it: the clock stands pat, and the hand goes to the showdown.
+    await tester.until(lambda state: state.playing is None)
+    ended = caller.saw("hand_ended")[-1]
+    assert ended.outcome == table_pb2.HAND_OUTCOME_SHOWDOWN
+    assert sum(ended.stacks_minor.values()) == 2 * BUY_IN
+
+
+@on_virtual_time
 async def test_a_newcomer_posts_a_big_blind(tester: Tester) -> None:
     await tester.open()
     watcher, *_ = await tester.seated(4)
