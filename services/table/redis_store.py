@@ -224,16 +224,13 @@ class RedisStore:
 
     async def unwritten(self) -> tuple[int, int]:
         """See `TableStore`."""
-        waiting, now_ms = 0, await self.now_ms()
-        oldest_ms = now_ms
-        for shard in range(SHARDS):
-            async with self._redis.pipeline(transaction=False) as pipe:
-                pipe.zcard(self._unwritten_key(shard))
-                pipe.zrange(self._unwritten_key(shard), 0, 0, withscores=True)
-                count, first = await reached(pipe.execute())
-            waiting += count
-            oldest_ms = min([oldest_ms, *(int(score) for _, score in first)])
-        return waiting, now_ms - oldest_ms
+        keys = [self._unwritten_key(shard) for shard in range(SHARDS)]
+        counts = [("ZCARD", key) for key in keys]
+        firsts = [("ZRANGE", key, 0, 0, "WITHSCORES") for key in keys]
+        now, *answers = await self._calls(("TIME",), *counts, *firsts)
+        now_ms = _milliseconds(now)
+        oldest_ms = min([now_ms, *(int(float(first[1])) for first in answers[SHARDS:] if first)])
+        return sum(answers[:SHARDS]), now_ms - oldest_ms
 
     async def load_lobby(self, table_ids: Sequence[str]) -> list[bytes]:
         """See `TableStore`."""

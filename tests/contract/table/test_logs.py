@@ -124,3 +124,18 @@ async def test_unwritten_hands_of_all_tables_come_oldest_first_and_bounded(store
 async def test_confirming_what_is_not_listed_is_no_change(store) -> None:
     await store.confirm_written("nowhere", 1, 1, keep=5)
     assert await store.find_unwritten("nowhere", 1, 1) is None
+
+
+async def test_unwritten_hands_are_counted_over_all_tables_with_the_age_of_the_oldest(store) -> None:
+    assert await store.unwritten() == (0, 0)
+    await store.mark_unwritten(Unwritten("oak", 1, 7, 1, 1))
+    marked_ms = await store.now_ms()
+    while await store.now_ms() < marked_ms + 5:
+        pass
+    for table in ("elm", "ash", "fir", "yew"):
+        await store.mark_unwritten(Unwritten(table, 1, 1, 1, 1))
+    count, age_ms = await store.unwritten()
+    assert count == 5
+    assert 5 <= age_ms <= await store.now_ms() - marked_ms + 1_000
+    await store.confirm_written("oak", 1, 7, keep=5)
+    assert (await store.unwritten())[0] == 4
