@@ -79,6 +79,7 @@ _BY_SERVICE: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         "CreatePlayer": (PLAYER, OPERATOR, FINANCE),
         "GetPlayer": (PLAYER, OPERATOR, FINANCE, AUDITOR, TABLE),
         "SetPlayerState": (OPERATOR, FINANCE),
+        "SetPlayerLimits": (OPERATOR, FINANCE),
         "Deposit": (OPERATOR, FINANCE),
         "Withdraw": (OPERATOR, FINANCE),
         "AdjustBalance": (OPERATOR, FINANCE),

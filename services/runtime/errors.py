@@ -90,6 +90,7 @@ def _reasons() -> dict[str, Reason]:
             "HAND_CLOSED": "the hand is over; its outcome is in the metadata",
             "HAND_NOT_OPEN": "open the hand first",
             "HAND_NOT_CLOSED": "ask again when the hand is over",
+            "LIMIT_EXCEEDED": "choose an amount within what is left of the day's limit, or wait for the next day (UTC)",
             "INSUFFICIENT_FUNDS": "deposit, or choose a smaller amount",
             "PLAYER_FROZEN": "ask the house to lift the freeze; cash-outs still work",
             "RESERVATION_CLOSED": "the reservation has ended; its outcome is in the metadata",

@@ -116,6 +116,16 @@ class ReservationRow:
     closed_ms: int
 
 
+@dataclass(slots=True)
+class LimitRow:
+    """A player's limits of a day in one currency (0 is none), and what the day has used of them."""
+
+    deposit_day_max: int
+    buy_in_day_max: int
+    deposited: int
+    bought_in: int
+
+
 @dataclass(slots=True, frozen=True)
 class StoredBatch:
     """An earlier batch: what was asked and what was answered."""
@@ -152,6 +162,7 @@ class Books:
     sittings: dict[str, SittingRow] = field(default_factory=dict)
     sittings_at: dict[str, list[SittingRow]] = field(default_factory=dict)
     reservations: dict[str, ReservationRow] = field(default_factory=dict)
+    limits: dict[str, LimitRow] = field(default_factory=dict)
     batches: dict[str, StoredBatch] = field(default_factory=dict)
     new_players: dict[str, PlayerRow] = field(default_factory=dict)
     new_accounts: dict[str, AccountRow] = field(default_factory=dict)

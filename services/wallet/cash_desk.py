@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from services.runtime.errors import Fault
-from services.wallet import chart
+from services.wallet import chart, limits
 from services.wallet import commands as c
 from services.wallet.books import Books, Move, PlayerRow
 from services.wallet.chart import AccountKind, PlayerState, TransferCode
@@ -26,11 +26,13 @@ def create_player(books: Books, command: c.CreatePlayer) -> c.Player:
 
 
 def deposit(books: Books, command: c.Deposit) -> c.Balance:
-    """Cashier to player. Refused with PLAYER_NOT_FOUND, BALANCE_OVERFLOW; a frozen player is credited."""
+    """Cashier to player. Refused with PLAYER_NOT_FOUND, LIMIT_EXCEEDED, BALANCE_OVERFLOW; not for a freeze."""
     require_player(books, command.player)
     account = books.open_cash(command.player, command.currency)
+    limits.require_deposit(books, account, command.amount_minor)
     cashier = _open_cashier(books, command.currency)
     books.post([Move(TransferCode.DEPOSIT, cashier, account, command.amount_minor)])
+    limits.count(books, account, deposited=command.amount_minor)
     return c.Balance(command.currency, books.balance(account))
 
 

@@ -80,6 +80,14 @@ def _set_player_state(command: c.SetPlayerState) -> None:
     _text("reason", command.reason, required=True)
 
 
+def _set_player_limits(command: c.SetPlayerLimits) -> None:
+    check_player(command.player)
+    _currency(command.currency)
+    _number("deposit_day_max_minor", command.deposit_day_max_minor, least=0, most=BALANCE_MAX_MINOR)
+    _number("buy_in_day_max_minor", command.buy_in_day_max_minor, least=0, most=BALANCE_MAX_MINOR)
+    _text("reason", command.reason, required=True)
+
+
 def _cash(command: c.Deposit | c.Withdraw) -> None:
     _batch_id(command.batch_id)
     check_player(command.player)
@@ -184,6 +192,7 @@ def _fence_table(command: c.FenceTable) -> None:
 _CHECKS: Final[dict[type, Callable[..., None]]] = {
     c.CreatePlayer: _create_player,
     c.SetPlayerState: _set_player_state,
+    c.SetPlayerLimits: _set_player_limits,
     c.Deposit: _cash,
     c.Withdraw: _cash,
     c.AdjustBalance: _adjust_balance,

@@ -28,6 +28,16 @@ class SetPlayerState(Struct, frozen=True, gc=False):
     reason: str
 
 
+class SetPlayerLimits(Struct, frozen=True, gc=False):
+    """Limits what a player may deposit, and take to tables, in a day (UTC) in one currency; 0 is no limit."""
+
+    player: str
+    currency: str
+    deposit_day_max_minor: int
+    buy_in_day_max_minor: int
+    reason: str
+
+
 class Deposit(Struct, frozen=True, gc=False):
     """Cashier to player."""
 
@@ -210,8 +220,16 @@ class FenceTable(Struct, frozen=True, gc=False):
 ReservationCommand = ReserveBuyIn | CommitReservation | ReleaseReservation | ExpireReservation
 HandCommand = PostForced | CollectBets | AwardPot | VoidHand
 TableCommand = BuyIn | TopUp | CashOut | HandCommand | RefundCarry | FenceTable | ReservationCommand
-CashCommand = CreatePlayer | SetPlayerState | Deposit | Withdraw | AdjustBalance
+CashCommand = CreatePlayer | SetPlayerState | SetPlayerLimits | Deposit | Withdraw | AdjustBalance
 Command = TableCommand | CashCommand | SweepHouse
+
+
+class PlayerLimits(Struct, frozen=True, gc=False):
+    """What a player may deposit and take to tables in a day, in one currency; 0 is no limit."""
+
+    currency: str
+    deposit_day_max_minor: int
+    buy_in_day_max_minor: int
 
 
 class Player(Struct, frozen=True, gc=False):
@@ -221,6 +239,7 @@ class Player(Struct, frozen=True, gc=False):
     display_name: str
     state: PlayerState
     created_ms: int
+    limits: tuple[PlayerLimits, ...] = ()
 
 
 class Balance(Struct, frozen=True, gc=False):

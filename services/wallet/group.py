@@ -80,7 +80,7 @@ def no_failpoint(_: str) -> None:
 
 def batch_key(caller: str, command: c.Command) -> str:
     """The unique key of a batch: its id within its caller's namespace. A fence has none until it acts."""
-    if isinstance(command, c.FenceTable | c.SetPlayerState):
+    if isinstance(command, c.FenceTable | c.SetPlayerState | c.SetPlayerLimits):
         return ""
     return f"{caller} {command.batch_id}"
 

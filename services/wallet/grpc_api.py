@@ -70,6 +70,19 @@ class WalletApi(pb_grpc.WalletServiceServicer):
         player = await self._ledger.set_player_state(command, caller=wire.namespace(current_identity()))
         return pb.SetPlayerStateResponse(player=wire.to_player(player))
 
+    async def SetPlayerLimits(self, request: pb.SetPlayerLimitsRequest, context: Context) -> pb.SetPlayerLimitsResponse:
+        """Limits a player's day."""
+        limits = request.limits
+        command = c.SetPlayerLimits(
+            player=wire.id_in("name", request.name, "players"),
+            currency=limits.currency,
+            deposit_day_max_minor=limits.deposit_day_max_minor,
+            buy_in_day_max_minor=limits.buy_in_day_max_minor,
+            reason=request.reason,
+        )
+        player = await self._ledger.set_player_limits(command, caller=wire.namespace(current_identity()))
+        return pb.SetPlayerLimitsResponse(player=wire.to_player(player))
+
     async def Deposit(self, request: pb.DepositRequest, context: Context) -> pb.DepositResponse:
         """Cashier to player."""
         player = wire.id_in("player", request.player, "players")

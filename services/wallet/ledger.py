@@ -10,9 +10,9 @@ from sqlalchemy import Connection, insert, select, update
 from services.runtime.clock import Clock
 from services.runtime.database import Database
 from services.runtime.errors import Fault
-from services.wallet import checks, group, hand_reads, metrics, reads, reports, reservation_reads
+from services.wallet import checks, group, hand_reads, limits, metrics, reads, reports, reservation_reads
 from services.wallet import commands as c
-from services.wallet.chart import SHARDS, PlayerState
+from services.wallet.chart import SHARDS
 from services.wallet.commits import GroupCommitter
 from services.wallet.schema import player_changes, players
 
@@ -88,6 +88,11 @@ class Ledger:
         """Freezes or unfreezes; the same state again changes nothing."""
         checks.check(command)
         return await self._db.write(_set_player_state, command, caller, self._clock.now_ms())
+
+    async def set_player_limits(self, command: c.SetPlayerLimits, *, caller: str) -> c.Player:
+        """Limits what a player may deposit and take to tables in a day; from the next batch on."""
+        checks.check(command)
+        return await self._db.write(_set_player_limits, command, caller, self._clock.now_ms())
 
     async def buy_in(self, command: c.BuyIn, *, caller: str = TABLE_SERVICE) -> c.Stack:
         """Opens a sitting with a stack."""
@@ -215,20 +220,13 @@ class Ledger:
 
 def _subject(command: c.Command) -> str:
     """Whose batches are decided in the order of their coming."""
-    match command:
-        case c.SweepHouse():
-            return command.currency
-        case c.CreatePlayer() | c.SetPlayerState() | c.Deposit() | c.Withdraw() | c.AdjustBalance():
-            return command.player
-        case _:
-            return command.table
+    if isinstance(command, c.SweepHouse):
+        return command.currency
+    return command.table if isinstance(command, c.TableCommand) else command.player
 
 
 def _set_player_state(conn: Connection, command: c.SetPlayerState, caller: str, now_ms: int) -> c.Player:
-    row = conn.execute(select(players).where(players.c.player == command.player).with_for_update()).one_or_none()
-    if row is None:
-        raise Fault("PLAYER_NOT_FOUND", f"there is no player {command.player}", player=command.player)
-    if row.state != command.state:
+    if _locked_state(conn, command.player) != command.state:
         conn.execute(update(players).where(players.c.player == command.player).values(state=int(command.state)))
         conn.execute(
             insert(player_changes).values(
@@ -239,4 +237,18 @@ def _set_player_state(conn: Connection, command: c.SetPlayerState, caller: str, 
                 changed_ms=now_ms,
             )
         )
-    return c.Player(row.player, row.display_name, PlayerState(command.state), row.created_ms)
+    return reads.player(conn, command.player)
+
+
+def _set_player_limits(conn: Connection, command: c.SetPlayerLimits, caller: str, now_ms: int) -> c.Player:
+    state = _locked_state(conn, command.player)
+    limits.set_limits(conn, command, state, caller, now_ms)
+    return reads.player(conn, command.player)
+
+
+def _locked_state(conn: Connection, player: str) -> int:
+    """The player's state, the row locked; or PLAYER_NOT_FOUND."""
+    state = conn.scalar(select(players.c.state).where(players.c.player == player).with_for_update())
+    if state is None:
+        raise Fault("PLAYER_NOT_FOUND", f"there is no player {player}", player=player)
+    return int(state)

@@ -99,6 +99,20 @@ def accounts(wanted: Sequence[c.Command], books: Books) -> set[str]:
     return names
 
 
+def limited(wanted: Sequence[c.Command], books: Books) -> set[str]:
+    """The cash accounts on which a limit of the day may bear."""
+    names: set[str] = set()
+    for command in wanted:
+        match command:
+            case c.Deposit() | c.BuyIn() | c.ReserveBuyIn():
+                names.add(chart.cash_account(command.player, command.currency))
+            case c.TopUp():
+                row = books.sittings.get(command.sitting)
+                if row is not None:
+                    names.add(chart.cash_account(row.player, row.currency))
+    return names
+
+
 def _of_reservation(books: Books, reservation: str) -> set[str]:
     row = books.reservations.get(reservation)
     if row is None:

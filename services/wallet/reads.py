@@ -8,7 +8,7 @@ from msgspec import Struct
 from sqlalchemy import BigInteger, Connection, and_, case, cast, func, or_, select
 
 from services.runtime.errors import Fault
-from services.wallet import chart, reservation_reads
+from services.wallet import chart, limits, reservation_reads
 from services.wallet import commands as c
 from services.wallet.books import LINES_MAX
 from services.wallet.chart import AccountKind, HandOutcome, PlayerState, TransferCode
@@ -37,7 +37,7 @@ def player(conn: Connection, name: str) -> c.Player:
     row = conn.execute(select(players).where(players.c.player == name)).one_or_none()
     if row is None:
         raise Fault("PLAYER_NOT_FOUND", f"there is no player {name}", player=name)
-    return c.Player(row.player, row.display_name, PlayerState(row.state), row.created_ms)
+    return c.Player(row.player, row.display_name, PlayerState(row.state), row.created_ms, limits.of_player(conn, name))
 
 
 def balances(conn: Connection, name: str) -> c.Balances:

@@ -7,7 +7,7 @@ beginning. What it holds is the whole balance of an account of its own, which is
 from __future__ import annotations
 
 from services.runtime.errors import Fault
-from services.wallet import chart
+from services.wallet import chart, limits
 from services.wallet import commands as c
 from services.wallet.books import Books, Move, ReservationRow
 from services.wallet.cash_desk import require_active, require_player
@@ -26,7 +26,8 @@ def reserve_buy_in(books: Books, command: c.ReserveBuyIn) -> c.Reservation:
     """Holds cash for a buy-in.
 
     Refused with STALE_EPOCH, RESERVATION_CLOSED (also by a release that came first), RESERVATION_EXISTS,
-    SITTING_CLOSED, SITTING_EXISTS, PLAYER_NOT_FOUND, CURRENCY_MISMATCH, PLAYER_FROZEN, INSUFFICIENT_FUNDS.
+    SITTING_CLOSED, SITTING_EXISTS, PLAYER_NOT_FOUND, CURRENCY_MISMATCH, PLAYER_FROZEN, LIMIT_EXCEEDED,
+    INSUFFICIENT_FUNDS.
     """
     table = at_epoch(books, command.table, command.epoch)
     known = books.reservations.get(command.reservation)
@@ -41,7 +42,9 @@ def reserve_buy_in(books: Books, command: c.ReserveBuyIn) -> c.Reservation:
     cash = books.open_cash(command.player, command.currency)
     held = chart.reserved_account(command.reservation)
     books.open_account(held, AccountKind.RESERVED, command.player, command.currency)
+    limits.require_buy_in(books, cash, command.amount_minor)
     books.post([Move(TransferCode.RESERVE, cash, held, command.amount_minor)])
+    limits.count(books, cash, bought_in=command.amount_minor)
     row = ReservationRow(
         reservation=command.reservation,
         table_id=command.table,

@@ -31,6 +31,16 @@ player_changes: Final = Table(
     Column("changed_ms", BigInteger, nullable=False),
 )
 
+player_limits: Final = Table(
+    "player_limits",
+    metadata,
+    Column("account", Text, primary_key=True),
+    Column("player", Text, nullable=False),
+    Column("currency", Text, nullable=False),
+    Column("deposit_day_max", BigInteger, nullable=False),
+    Column("buy_in_day_max", BigInteger, nullable=False),
+)
+
 accounts: Final = Table(
     "accounts",
     metadata,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from services.runtime.errors import Fault
-from services.wallet import chart
+from services.wallet import chart, limits
 from services.wallet import commands as c
 from services.wallet.books import Books, Move, SittingRow, TableRow
 from services.wallet.cash_desk import require_active, require_player
@@ -14,7 +14,7 @@ def buy_in(books: Books, command: c.BuyIn) -> c.Stack:
     """Opens a sitting's stack.
 
     Refused with STALE_EPOCH, SITTING_CLOSED (also by a cash-out that came first), SITTING_EXISTS, PLAYER_NOT_FOUND,
-    CURRENCY_MISMATCH, PLAYER_FROZEN, INSUFFICIENT_FUNDS.
+    CURRENCY_MISMATCH, PLAYER_FROZEN, LIMIT_EXCEEDED, INSUFFICIENT_FUNDS.
     """
     table = at_epoch(books, command.table, command.epoch)
     require_new_sitting(books, command.sitting)
@@ -24,7 +24,9 @@ def buy_in(books: Books, command: c.BuyIn) -> c.Stack:
     cash = books.open_cash(command.player, command.currency)
     stack = chart.stack_account(command.sitting)
     books.open_account(stack, AccountKind.STACK, command.player, command.currency)
+    limits.require_buy_in(books, cash, command.amount_minor)
     books.post([Move(TransferCode.BUY_IN, cash, stack, command.amount_minor)])
+    limits.count(books, cash, bought_in=command.amount_minor)
     settle_currency(books, table, command.currency)
     open_sitting(
         books, table, sitting=command.sitting, player=command.player, seat=command.seat, currency=command.currency
@@ -35,8 +37,8 @@ def buy_in(books: Books, command: c.BuyIn) -> c.Stack:
 def top_up(books: Books, command: c.TopUp) -> c.Stack:
     """Adds to a stack.
 
-    Refused with STALE_EPOCH, SITTING_NOT_FOUND, SITTING_CLOSED, STACK_LOCKED, PLAYER_FROZEN, INSUFFICIENT_FUNDS,
-    BALANCE_OVERFLOW.
+    Refused with STALE_EPOCH, SITTING_NOT_FOUND, SITTING_CLOSED, STACK_LOCKED, PLAYER_FROZEN, LIMIT_EXCEEDED,
+    INSUFFICIENT_FUNDS, BALANCE_OVERFLOW.
     """
     at_epoch(books, command.table, command.epoch)
     sitting = require_sitting(books, command.table, command.sitting)
@@ -44,7 +46,9 @@ def top_up(books: Books, command: c.TopUp) -> c.Stack:
     require_active(require_player(books, sitting.player))
     stack = chart.stack_account(sitting.sitting)
     cash = books.open_cash(sitting.player, sitting.currency)
+    limits.require_buy_in(books, cash, command.amount_minor)
     books.post([Move(TransferCode.TOP_UP, cash, stack, command.amount_minor)])
+    limits.count(books, cash, bought_in=command.amount_minor)
     return c.Stack(books.balance(stack))
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Table
 
 from services.wallet import commands as c
-from services.wallet import needs, schema
+from services.wallet import limits, needs, schema
 from services.wallet.books import (
     AccountRow,
     Books,
@@ -101,8 +101,17 @@ def load(conn: Connection, asked: Sequence[tuple[str, c.Command]], shard: int, n
     names = needs.accounts(wanted, books)
     numbers = _NUMBERS_ON_POSTGRESQL if is_postgresql(conn) else _NUMBERS_ON_SQLITE
     # Numbers are taken under all locks, so that on every account they ascend with the commits.
-    found, taken = run(conn, [locked_among(conn, _ACCOUNTS, "account", names), Statement(numbers, (len(asked),))])
+    # Limits are read under those locks too: what a day has used of them must not change before this is decided.
+    found, taken, limited = run(
+        conn,
+        [
+            locked_among(conn, _ACCOUNTS, "account", names),
+            Statement(numbers, (len(asked),)),
+            limits.question(conn, needs.limited(wanted, books), now_ms),
+        ],
+    )
     _add_accounts(books, found)
+    limits.add(books, limited)
     books.numbers = iter(sorted(number for (number,) in taken))
     return books
 

@@ -96,6 +96,14 @@ def to_player(player: c.Player) -> pb.Player:
         display_name=player.display_name,
         state=to_enum(pb.PlayerState, player.state),
         create_time=to_time(player.created_ms),
+        limits=[
+            pb.PlayerLimits(
+                currency=limit.currency,
+                deposit_day_max_minor=limit.deposit_day_max_minor,
+                buy_in_day_max_minor=limit.buy_in_day_max_minor,
+            )
+            for limit in player.limits
+        ],
     )
 
 

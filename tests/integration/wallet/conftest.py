@@ -22,7 +22,7 @@ from tests.integration.wallet.house import House
 
 TABLES = (
     "batches", "transfers", "accounts", "players", "player_changes", "table_ledgers", "hands", "sittings",
-    "seals", "reservations", "audited_balances"
+    "seals", "reservations", "audited_balances", "player_limits"
 )  # fmt: skip
 
 

@@ -107,6 +107,10 @@ class House:
     async def refund_carry(self) -> c.CarryRefunded:
         return await self.ledger.refund_carry(c.RefundCarry(self.id(), self.table, self.epoch))
 
+    async def limit(self, player: str, *, deposit: int = 0, buy_in: int = 0) -> c.Player:
+        command = c.SetPlayerLimits(player, self.currency, deposit, buy_in, "why")
+        return await self.ledger.set_player_limits(command, caller="person/op")
+
     async def reserve(
         self, player: str, amount: int, *, name: str = "r", sitting: str = "late", hold_ms: int = 60_000, id: str = ""
     ) -> c.Reservation:

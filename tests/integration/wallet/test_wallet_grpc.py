@@ -117,6 +117,14 @@ WALLET_GARBAGE = (
     ("GetPlayer", pb.GetPlayerRequest(name="ann"), "name"),
     ("SetPlayerState", pb.SetPlayerStateRequest(name="players/ann", reason="x"), "state"),
     ("SetPlayerState", pb.SetPlayerStateRequest(name="players/ann", state=pb.PLAYER_STATE_FROZEN), "reason"),
+    ("SetPlayerLimits", pb.SetPlayerLimitsRequest(name="players/ann", reason="x"), "currency"),
+    (
+        "SetPlayerLimits",
+        pb.SetPlayerLimitsRequest(
+            name="players/ann", reason="x", limits=pb.PlayerLimits(currency="EUR", buy_in_day_max_minor=-1)
+        ),
+        "buy_in_day_max_minor",
+    ),
     ("Deposit", pb.DepositRequest(request_id="r", player="players/ann", currency="EUR"), "amount_minor"),
     ("Withdraw", pb.WithdrawRequest(player="players/ann", currency="EUR", amount_minor=1), "batch_id"),
     ("AdjustBalance", pb.AdjustBalanceRequest(**ADJUST | {"amount_minor": 0}), "amount_minor"),
@@ -235,6 +243,19 @@ async def test_only_the_table_service_moves_chips_at_tables(wire):
             assert fault.reason == "PERMISSION_DENIED", method
 
 
+async def test_an_operator_limits_a_players_day(wire, house):
+    desk = wire(pb_grpc.WalletServiceStub, "op", "operator")
+    limits = pb.PlayerLimits(currency="EUR", deposit_day_max_minor=1_000, buy_in_day_max_minor=500)
+    asked = pb.SetPlayerLimitsRequest(name="players/ann", limits=limits, reason="as ann asked")
+    assert list((await desk.SetPlayerLimits(asked, timeout=DEADLINE)).player.limits) == [limits]
+    ann = wire(pb_grpc.WalletServiceStub, "ann", "player")
+    seen = await ann.GetPlayer(pb.GetPlayerRequest(name="players/ann"), timeout=DEADLINE)
+    assert list(seen.player.limits) == [limits]
+    more = pb.DepositRequest(request_id="more", player="players/ann", currency="EUR", amount_minor=1)
+    fault = await reason_of(desk.Deposit(more, timeout=DEADLINE))
+    assert (fault.reason, fault.metadata["left_minor"]) == ("LIMIT_EXCEEDED", "0")
+
+
 async def test_players_and_operators_end_no_reservation(wire):
     for roles, allowed in {("player",): set(), ("operator",): {"GetReservation", "ListReservations"}}.items():
         caller = wire(pb_grpc.ReservationServiceStub, "pat", *roles)
@@ -289,6 +310,7 @@ async def test_a_player_makes_and_sees_only_itself(wire):
         ann.Withdraw(pb.WithdrawRequest(request_id="w", player="players/ann", currency="EUR", amount_minor=1)),
         ann.AdjustBalance(pb.AdjustBalanceRequest(**ADJUST)),
         ann.SetPlayerState(pb.SetPlayerStateRequest(name="players/ann", state=1, reason="x")),
+        ann.SetPlayerLimits(pb.SetPlayerLimitsRequest(name="players/ann", reason="x")),
         ann.GetLedgerSummary(pb.GetLedgerSummaryRequest()),
         ann.GetHand(pb.GetHandRequest(table="tables/t1", hand=1)),
         ann.AuditLedger(pb.AuditLedgerRequest()),

@@ -48,7 +48,10 @@ async def create_player(desk: Desk) -> Repairs:
 async def deposit(desk: Desk) -> Repairs:
     command = c.Deposit("x", "nobody", "EUR", BALANCE_MAX_MINOR)
     yield command
+    await desk.house.limit("ann", deposit=1001)
     yield (command := replace(command, player="ann"))
+    await desk.house.limit("ann")
+    yield command
     yield replace(command, amount_minor=1)
 
 
@@ -81,6 +84,9 @@ async def buy_in(desk: Desk) -> Repairs:
     yield (command := replace(command, player="ann"))
     yield (command := replace(command, currency="EUR"))
     await desk.house.freeze("ann", PlayerState.ACTIVE)
+    await desk.house.limit("ann", buy_in=405)
+    yield command
+    await desk.house.limit("ann")
     yield command
     yield replace(command, amount_minor=10)
 
@@ -97,6 +103,9 @@ async def top_up(desk: Desk) -> Repairs:
     await desk.house.void(1)
     yield command
     await desk.house.freeze("ann", PlayerState.ACTIVE)
+    await desk.house.limit("ann", buy_in=405)
+    yield command
+    await desk.house.limit("ann")
     yield command
     yield replace(command, amount_minor=10)
 
@@ -209,6 +218,9 @@ async def reserve_buy_in(desk: Desk) -> Repairs:
     yield (command := replace(command, player="ann"))
     yield (command := replace(command, currency="EUR"))
     await house.freeze("ann", PlayerState.ACTIVE)
+    await house.limit("ann", buy_in=405)
+    yield command
+    await house.limit("ann")
     yield command
     yield replace(command, amount_minor=10)
 

@@ -1,0 +1,121 @@
+"""What a player may deposit, and take to tables, in one day (UTC), where the house has set a limit.
+
+The day's sums are read from the entries under the lock of the player's cash account, which whatever counts against a
+limit must take; so two processes cannot both use what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from sqlalchemy import Connection, delete, insert, select
+
+from services.runtime.errors import Fault
+from services.wallet import chart, row_sets
+from services.wallet import commands as c
+from services.wallet.books import Books, LimitRow
+from services.wallet.chart import OWNED_CREDITS, OWNED_DEBITS, TransferCode
+from services.wallet.reports import DAY_MS
+from services.wallet.row_sets import Statement
+from services.wallet.schema import player_changes, player_limits
+
+_OF_DAY: Final = """
+    coalesce((SELECT CAST(sum(t.amount) AS BIGINT) FROM transfers t JOIN batches b ON b.batch_no = t.batch_no
+        WHERE t.{side} = l.account AND t.code IN ({indexed}) AND t.code IN ({counted})
+        AND b.committed_ms >= {mark}), 0)"""
+_COUNTED: Final = (
+    ("credit", OWNED_CREDITS, (TransferCode.DEPOSIT,)),
+    ("debit", OWNED_DEBITS, (TransferCode.BUY_IN, TransferCode.TOP_UP, TransferCode.RESERVE)),
+    ("credit", OWNED_CREDITS, (TransferCode.RELEASE,)),
+)
+
+
+def question(conn: Connection, cash_accounts: Collection[str], now_ms: int) -> Statement | None:
+    """The limits on these accounts, each with what the day has used of it; to be asked once they are locked."""
+    if not cash_accounts:
+        return None
+    mark = "%s" if row_sets.is_postgresql(conn) else "?"
+    deposited, taken, released = (
+        _OF_DAY.format(side=side, indexed=_listed(indexed), counted=_listed(counted), mark=mark)
+        for side, indexed, counted in _COUNTED
+    )
+    asked = row_sets.among(
+        conn,
+        "SELECT l.account, l.deposit_day_max, l.buy_in_day_max,"  # noqa: S608 - made of codes
+        f" {deposited} AS deposited, {taken} - {released} AS bought_in FROM player_limits l",
+        "l.account",
+        cash_accounts,
+    )
+    if asked is None:
+        return None
+    day = now_ms - now_ms % DAY_MS
+    return Statement(asked.text, (day, day, day, *asked.values))
+
+
+def add(books: Books, rows: Collection[row_sets.Row]) -> None:
+    """Takes the answer to `question` onto the books."""
+    for account, deposit_day_max, buy_in_day_max, deposited, bought_in in rows:
+        books.limits[account] = LimitRow(deposit_day_max, buy_in_day_max, deposited, bought_in)
+
+
+def require_deposit(books: Books, account: str, amount: int) -> None:
+    """Refuses a deposit past the day's limit with LIMIT_EXCEEDED."""
+    limit = books.limits.get(account)
+    if limit is not None:
+        _require(account, limit.deposit_day_max, limit.deposited, amount)
+
+
+def require_buy_in(books: Books, account: str, amount: int) -> None:
+    """Refuses a buy-in, top-up or reservation past the day's limit with LIMIT_EXCEEDED."""
+    limit = books.limits.get(account)
+    if limit is not None:
+        _require(account, limit.buy_in_day_max, limit.bought_in, amount)
+
+
+def count(books: Books, account: str, *, deposited: int = 0, bought_in: int = 0) -> None:
+    """Counts what was moved, for what the same commit decides later."""
+    limit = books.limits.get(account)
+    if limit is not None:
+        limit.deposited += deposited
+        limit.bought_in += bought_in
+
+
+def of_player(conn: Connection, player: str) -> tuple[c.PlayerLimits, ...]:
+    """The limits that are set for a player, by currency."""
+    found = conn.execute(
+        select(player_limits.c.currency, player_limits.c.deposit_day_max, player_limits.c.buy_in_day_max)
+        .where(player_limits.c.player == player)
+        .order_by(player_limits.c.currency)
+    )
+    return tuple(c.PlayerLimits(currency, deposit, buy_in) for currency, deposit, buy_in in found)
+
+
+def set_limits(conn: Connection, command: c.SetPlayerLimits, state: int, caller: str, now_ms: int) -> None:
+    """Replaces a player's limits in one currency, and takes down who did so and why; 0 and 0 are none."""
+    account = chart.cash_account(command.player, command.currency)
+    conn.execute(delete(player_limits).where(player_limits.c.account == account))
+    values = (command.deposit_day_max_minor, command.buy_in_day_max_minor)
+    if any(values):
+        conn.execute(insert(player_limits).values((account, command.player, command.currency, *values)))
+    said = f"limits {command.currency} deposit {values[0]} buy-in {values[1]}: {command.reason}"
+    conn.execute(
+        insert(player_changes).values(
+            player=command.player, state=state, reason=said, changed_by=caller, changed_ms=now_ms
+        )
+    )
+
+
+def _require(account: str, most: int, used: int, amount: int) -> None:
+    if most and used + amount > most:
+        raise Fault(
+            "LIMIT_EXCEEDED",
+            f"{account} has used {used} of the day's {most}, and {amount} is more than what is left",
+            account=account,
+            limit_minor=str(most),
+            left_minor=str(max(0, most - used)),
+        )
+
+
+def _listed(codes: Collection[int]) -> str:
+    return ", ".join(str(int(code)) for code in codes)

@@ -1,0 +1,99 @@
+"""What a player may deposit and take to tables in a day: to the unit, across processes, until midnight by UTC."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from services.wallet import commands as c
+from services.wallet.ledger import Ledger
+from tests.integration.wallet.house import House, refused
+from tests.integration.wallet.standing_clock import StandingClock
+
+DAY_SECONDS = 86_400
+
+
+@pytest.fixture
+async def limited(ledger_database):
+    """A house at noon; ann has 1000 in cash, of which she took 400 to the table today."""
+    clock = StandingClock(now_ms=20_000 * DAY_SECONDS * 1000 + DAY_SECONDS * 500)
+    ledger = Ledger(ledger_database[1], clock)
+    house = House(ledger)
+    await house.open("ann")
+    yield house, clock
+    await ledger.close()
+
+
+async def test_deposits_end_at_the_days_limit_and_begin_again_at_midnight(limited):
+    house, clock = limited
+    await house.limit("ann", deposit=1500)
+    # A thousand came in before the limit was set, and counts.
+    await refused(house.deposit("ann", 501), "LIMIT_EXCEEDED", limit_minor="1500", left_minor="500")
+    await house.deposit("ann", 500)
+    await refused(house.deposit("ann", 1), "LIMIT_EXCEEDED", left_minor="0")
+    clock.advance(DAY_SECONDS / 2 - 0.001)
+    await refused(house.deposit("ann", 1), "LIMIT_EXCEEDED")
+    clock.advance(0.001)
+    await house.deposit("ann", 1500)
+    await refused(house.deposit("ann", 1), "LIMIT_EXCEEDED")
+
+
+async def test_buy_ins_top_ups_and_reservations_share_one_limit(limited):
+    house, clock = limited
+    await house.limit("ann", buy_in=600)
+    await house.top_up("ann", 50)
+    await house.reserve("ann", 100)
+    await house.buy_in("ann", 50, sitting="second", seat=2)
+    for call in (house.top_up("ann", 1), house.reserve("ann", 1, name="r2"), house.buy_in("ann", 1, sitting="third")):
+        await refused(call, "LIMIT_EXCEEDED", left_minor="0")
+    # What is given back may be taken again; what is committed was counted when it was reserved.
+    await house.release()
+    await house.reserve("ann", 100, name="r2")
+    assert (await house.commit("r2")).stack_minor == 100
+    await refused(house.top_up("ann", 1), "LIMIT_EXCEEDED")
+    # Nothing but new risk is limited: cash-outs and withdrawals go through, and free nothing.
+    assert (await house.cash_out("ann")).amount_minor == 450
+    await house.withdraw("ann", 10)
+    await refused(house.buy_in("ann", 1, sitting="fourth"), "LIMIT_EXCEEDED")
+    clock.advance(DAY_SECONDS)
+    await house.buy_in("ann", 600, sitting="fourth")
+
+
+async def test_what_is_left_can_be_used_once_by_two_processes_and_in_one_commit(open_ledger):
+    first, second = House(await open_ledger(shard=0)), House(await open_ledger(shard=1), table="t2", first_id=1_000)
+    await first.register("ann")
+    await first.limit("ann", deposit=1050, buy_in=30)
+    deposits = (house.deposit("ann", 10) for house in (first, second) * 10)
+    outcomes = await asyncio.gather(*deposits, return_exceptions=True)
+    assert [getattr(each, "reason", "OK") for each in outcomes].count("OK") == 5
+    seats = (house.buy_in("ann", 10, sitting=f"{house.table}{n}") for n in range(5) for house in (first, second))
+    outcomes = await asyncio.gather(*seats, return_exceptions=True)
+    assert [getattr(each, "reason", "OK") for each in outcomes].count("OK") == 3
+    assert await first.cash("ann") == 1050 - 30
+
+
+async def test_a_limit_is_of_one_currency_and_one_player_and_can_be_lifted(limited):
+    house, _ = limited
+    await house.register("bob")
+    shown = await house.limit("ann", deposit=1, buy_in=2)
+    assert shown.limits == (c.PlayerLimits("EUR", 1, 2),)
+    assert await house.ledger.get_player("ann") == shown
+    await refused(house.deposit("ann", 1), "LIMIT_EXCEEDED")
+    await house.deposit("bob", 1)
+    dollars = House(house.ledger, table="t9", currency="USD", first_id=5_000)
+    await dollars.deposit("ann", 100)
+    assert (await house.limit("ann")).limits == ()
+    await house.deposit("ann", 1)
+
+
+async def test_who_set_a_limit_and_why_is_kept(limited, ledger_database):
+    house, _ = limited
+    await house.limit("ann", deposit=7)
+    await refused(house.limit("nobody", deposit=7), "PLAYER_NOT_FOUND")
+    await refused(house.limit("ann", deposit=-1), "INVALID_REQUEST", field="deposit_day_max_minor")
+
+    def changes(conn) -> list[tuple]:
+        return [tuple(row) for row in conn.exec_driver_sql("SELECT player, reason, changed_by FROM player_changes")]
+
+    assert await ledger_database[1].read(changes) == [("ann", "limits EUR deposit 7 buy-in 0: why", "person/op")]
