@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from sqlalchemy.exc import OperationalError
+
 from services.history import store
 from services.history.store import NewHand, Written
 from services.runtime.database import Database, DatabaseBusyError
@@ -40,19 +42,23 @@ class Together:
     async def _write_all(self) -> None:
         while self._waiting:
             batch, self._waiting = self._waiting[:BATCH_MAX], self._waiting[BATCH_MAX:]
-            if not await self._write_batch(batch) and len(batch) > 1:
-                # One of them may be the trouble, and the others shall not have it.
+            if not await self._write_batch(batch):
+                # One of them is the trouble, and the others shall not have it.
                 for each in batch:
                     await self._write_batch([each])
 
     async def _write_batch(self, batch: list[tuple[NewHand, asyncio.Future[Written]]]) -> bool:
-        """Writes a batch and tells its waiters; False if it failed, which only a lone waiter is told by the error."""
+        """Writes a batch and tells its waiters; False, and nobody is told, if each is to be tried by itself."""
         write = self._database.write(store.insert_hands, [hand for hand, _ in batch])
         (written,) = await asyncio.gather(write, return_exceptions=True)
         if isinstance(written, BaseException):
-            if len(batch) == 1 and not batch[0][1].done():
-                batch[0][1].set_exception(written)
-            return False
+            # A database that is away is away for all of them.
+            if len(batch) > 1 and not isinstance(written, OperationalError | DatabaseBusyError):
+                return False
+            for _, outcome in batch:
+                if not outcome.done():
+                    outcome.set_exception(written)
+            return True
         for (_, outcome), what in zip(batch, written, strict=True):
             # Who gave up waiting is gone; the row is there all the same.
             if not outcome.done():

@@ -24,7 +24,7 @@ from services.runtime.errors import Fault
 from services.runtime.tasks import CelerySender, WriteHand, make_app
 from tests.conftest import SERVICE_KEY
 from tests.integration.history.test_pipeline import Program, running
-from tests.load.history.soak import Postgres
+from tests.load.history.postgres_process import Postgres
 from tests.servers import RedisProcess
 from tests.unit.history.played import Played, play
 
@@ -35,7 +35,7 @@ TABLES = 50
 RULEBOOKS = ("house", "clocked", "casadela", "openers", "american")
 DOUBLED = 5_000
 # A fault after each so many hands more that were confirmed.
-FAULT_EVERY = 600
+FAULT_EVERY = 750
 AWAY_SECONDS = 2.0
 STALLED_SECONDS = 180.0
 SEED = 20

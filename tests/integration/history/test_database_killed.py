@@ -70,7 +70,7 @@ async def test_sessions_killed_in_a_write_leave_no_half_hand_and_no_confirmation
         holder.execute(sa.text("LOCK TABLE hand_players IN SHARE MODE"))
         writing = asyncio.create_task(pipeline.write_hands(finished))
         await _until(engine, STUCK)
-        # The rest of the batch is tried one by one, and finds the same end.
+        # Hands that came a moment later are in a batch of their own, and find the same end.
         async with asyncio.timeout(STUCK_SECONDS):
             while not writing.done():
                 # By a session of its own, since a transaction sees the sessions as they were when it first looked.

