@@ -129,7 +129,8 @@ class _Services:
             "FIVEDRAW_DATABASE_URL": self.folder.database_url("wallet"),
             "FIVEDRAW_SECRETS_DIR": str(self._secrets_dir(name, _LEDGER_WORKER_SECRETS)),
         }
-        return Program(name, [*_TETHERED, "-m", "services.wallet.worker"], priority, environment, 30)
+        # Nobody waits for it, so it leaves the processor to those whom the house waits for.
+        return Program(name, [*_TETHERED, "-m", "services.wallet.worker"], priority, environment, 30, is_late=True)
 
     def _secrets_dir(self, service: str, takes: Sequence[str]) -> Path:
         """A folder of secret files for one service, which gets no other's."""
