@@ -80,6 +80,8 @@ async def _run(seconds: float) -> dict[str, object]:
         "wallet_sqlite_vs_single": round(best_sqlite / sqlite["single"].batches_per_second, 2),
         "wallet_postgres_p99_ms_at_16": round(postgres["in_process"][16].p99_ms, 1),
         "wallet_sqlite_p99_ms_at_16": round(sqlite["in_process"][16].p99_ms, 1),
+        "wallet_postgres_grpc_p99_ms_at_16": round(postgres["grpc"][16].p99_ms, 1),
+        "wallet_sqlite_grpc_p99_ms_at_16": round(sqlite["grpc"][16].p99_ms, 1),
         "sqlite": _shown(sqlite),
         "postgresql": _shown(postgres),
         "cpus": os.cpu_count(),
