@@ -378,6 +378,14 @@
     if (missing) report.notProved.push(`${missing} events between those of the hand are not in the file.`);
   }
 
+  // One text for equal values, whatever the order of their keys.
+  function canonical(value) {
+    if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
+    if (value === null || typeof value !== "object") return JSON.stringify(value);
+    const keys = Object.keys(value).sort();
+    return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join()}}`;
+  }
+
   function checkChips(hand, report) {
     const ended = hand.events.find((event) => event.type === "hand_ended");
     if (!ended || hand.outcome === "void") return;
@@ -386,6 +394,7 @@
     const move = (seat, amount) => stacks.set(Number(seat), stacks.get(Number(seat)) + amount);
     let pot = hand.carry_in_minor || 0;
     let [paid, raked] = [0, 0];
+    const awarded = [];
     for (const { type, body, sequence } of hand.events) {
       const added = { forced_bet_posted: body.amount_minor, action_taken: body.added_minor, bet_returned: -body.amount_minor }[type];
       if (added !== undefined) {
@@ -399,6 +408,7 @@
         paid += amount;
       }
       raked += body.pot.rake_minor;
+      awarded.push(body.pot);
     }
     for (const [seat, amount] of stacks) {
       const told = ended.body.stacks_minor[String(seat)];
@@ -407,6 +417,11 @@
     const where = `event ${ended.sequence} (hand_ended)`;
     report.check(ended.body.outcome === hand.outcome, "chips", `${where}: the outcome is not the hand's`);
     report.check((ended.body.rake_minor || 0) === raked, "chips", `${where}: the pots were raked ${raked}`);
+    if (hand.pots) {
+      awarded.sort((left, right) => left.index - right.index);
+      const isTold = canonical(hand.pots) === canonical(awarded);
+      report.check(isTold, "chips", "the hand's pots are not those that its events award");
+    }
     const out = paid + raked + (ended.body.carry_minor || 0);
     report.check(pot === out, "chips", `${pot} went into the pot, ${out} were paid, raked and carried`);
     report.conclude(before, "The chips of all events add up, for every seat and for the pot.");

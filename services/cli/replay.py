@@ -23,7 +23,7 @@ from services.rules.hand import start_hand
 from services.rules.options import Value
 from services.rules.ranking import rank
 from services.rules.refusals import CommandInvalid, Refusal
-from services.rules.rulebook import Rulebook, RulebookInvalid, load_rulebook
+from services.rules.rulebook import Rulebook, RulebookUnknown, load_rulebook
 from services.rules.state import HandState
 
 _BETTING = {"fixed": "fixed_limit", "pot": "pot_limit", "no": "no_limit"}
@@ -90,7 +90,9 @@ def replay_hand(record: Mapping[str, Any], rulebook: Rulebook) -> list[str]:
         raise RecordInvalid(f"unknown keys {', '.join(unknown)}")
     try:
         state = _start(record, rulebook)
-    except (KeyError, ValueError) as error:
+    except KeyError as error:
+        raise RecordInvalid(f"{error} is missing or unknown") from error
+    except ValueError as error:
         raise RecordInvalid(str(error)) from error
     placement = _place(record, state.seats)
     drawers = [draw["seat"] for draw in record["draws"]]
@@ -200,7 +202,8 @@ def _compare_end(state: HandState, record: Mapping[str, Any]) -> Iterator[str]:
 
 def replay_file(path: Path, rulebook: Rulebook, limit: str | None = None) -> Iterator[tuple[str, list[str]]]:
     """Each hand of a file with what differs; with `limit` only the hands of that limit."""
-    with path.open(encoding="utf-8") as lines:
+    # Bytes that are no text show as such in the line's own fault.
+    with path.open(encoding="utf-8", errors="backslashreplace") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
@@ -208,7 +211,11 @@ def replay_file(path: Path, rulebook: Rulebook, limit: str | None = None) -> Ite
                 record = json.loads(line)
                 if limit is None or record["limit"] == limit:
                     yield str(record["id"]), replay_hand(record, rulebook)
-            except (json.JSONDecodeError, KeyError, TypeError, RecordInvalid, RulebookInvalid) as error:
+            except KeyError as error:
+                yield f"line {number}", [f"not a record: {error} is missing or unknown"]
+            except (AttributeError, IndexError, TypeError) as error:
+                yield f"line {number}", [f"not a record: a value has the wrong shape ({error})"]
+            except (ValueError, RecursionError) as error:
                 yield f"line {number}", [f"not a record: {error}"]
 
 
@@ -218,7 +225,10 @@ def replay_file(path: Path, rulebook: Rulebook, limit: str | None = None) -> Ite
 @click.option("--limit", type=click.Choice(sorted(_BETTING)), help="Only the hands of this limit.")
 def replay_command(file: Path, name: str, limit: str | None) -> None:
     """Replay the recorded hands in FILE; name what differs. The exit status is 0 if all agree."""
-    rulebook = load_rulebook(name)
+    try:
+        rulebook = load_rulebook(name)
+    except RulebookUnknown as error:
+        raise click.BadParameter(str(error), param_hint="--rulebook") from error
     agreed = hands = 0
     for title, differences in replay_file(file, rulebook, limit):
         hands += 1
@@ -226,7 +236,8 @@ def replay_command(file: Path, name: str, limit: str | None) -> None:
         for difference in differences:
             click.echo(f"{title}: {difference}")
     click.echo(f"{agreed} of {hands} agree")
-    sys.exit(agreed < hands)
+    # A file without a hand proves nothing.
+    sys.exit(agreed < hands or not hands)
 
 
 if __name__ == "__main__":

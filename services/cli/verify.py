@@ -20,7 +20,10 @@ def verify_command(file: TextIO) -> None:
     FILE is a hand exported as structured JSON with its proof, or several, one a line; `-` reads standard input. Prints
     what is proved, what failed and where, and what cannot be known from the file. Exit status 1 if anything failed.
     """
-    text = file.read(FILE_BYTES_MAX + 1)
+    try:
+        text = file.read(FILE_BYTES_MAX + 1)
+    except UnicodeDecodeError as error:
+        raise click.ClickException(f"{file.name} is no text in UTF-8: {error.reason} at byte {error.start}") from error
     if len(text) > FILE_BYTES_MAX:
         raise click.ClickException(f"the file is larger than {FILE_BYTES_MAX} characters")
     report = verify_text(text)

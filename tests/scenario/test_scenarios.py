@@ -72,5 +72,36 @@ def test_a_file_that_is_no_scenario_is_named(tmp_path: Path) -> None:
     for shapeless in ({"expect": []}, {"script": [3]}, {"stacks": {"x": 1, "y": 2}}, {"hands": 4}, {"button": "1"}):
         path.write_text(json.dumps({**sample(), **shapeless}))
         assert run_file(path)[0].startswith("not a scenario:")
+    path.write_text("[" * 100_000)
+    assert run_file(path) == ["cannot be read: nested too deep"]
     path.write_text(json.dumps({**sample(), "rulebook": "nobody"}))
     assert "there is no rulebook 'nobody'" in run_file(path)[0]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("stacks", {"1": 5.5, "2": 100}, "Expected `int`, got `str` - at `$.stacks[...]`"),
+        ("stacks", {"1": 5.0, "2": 100}, "Expected `int`, got `str` - at `$.stacks[...]`"),
+        ("stacks", {"1": True, "2": 100}, "Expected `int`, got `bool` - at `$.stacks[...]`"),
+        ("button", 9, "button: 9 is no seat of stacks"),
+        ("carry", -1, "carry: -1 is below zero"),
+        ("script", [{"seat": 2, "do": "raise"}], "step 1: 'to' is missing"),
+        ("script", [{"seat": 2, "do": "raise", "to": "x"}], "Expected `int`, got `str` - at `$.script[0].to`"),
+        ("script", [{"expect": {"legal": 5}}], "Expected `object | null`, got `int` - at `$.script[0].expect.legal`"),
+        ("stub", "2x", "'2x'"),
+    ],
+)
+def test_a_value_of_a_wrong_kind_is_named_with_its_place(key: str, value: object, told: str) -> None:
+    with pytest.raises(ScenarioInvalid) as caught:
+        run_scenario({**sample(), key: value})
+    assert told in str(caught.value)
+
+
+def test_a_pot_is_compared_by_the_keys_given() -> None:
+    scenario = sample()
+    pots = scenario["expect"]["pots"]  # type: ignore[index]
+    scenario["expect"]["pots"] = [{"amount": pot["amount"]} for pot in pots]  # type: ignore[index]
+    assert run_scenario(scenario) == []
+    scenario["expect"]["pots"][0]["amount"] += 1  # type: ignore[index]
+    assert len(run_scenario(scenario)) == 1

@@ -100,7 +100,7 @@ async def verify(figures: Figures, auditor: Client, crew: Crew) -> None:
     rows = await asyncio.gather(*(_await_histories(auditor, record) for record in crew.records))
     for record, numbers in zip(crew.records, rows, strict=True):
         due = due_numbers(record)
-        figures.histories += len(numbers)
+        figures.histories += len(set(due) & set(numbers))
         figures.lost_hands += len(set(due) - set(numbers))
         figures.faults.extend(history_faults(record.table, due, numbers))
     for broken in (crew.gaps(), crew.leaks(), crew.faults()):

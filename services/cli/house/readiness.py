@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Final
 
 import grpc
@@ -13,21 +13,30 @@ from services.cli.house.folder import FolderError
 from services.cli.house.ports import address
 from services.cli.house.supervision import Supervisor
 
-READY_SECONDS: Final = 90.0
+# A busy machine takes a minute to start seven Python processes; one that died is noticed at once.
+READY_SECONDS: Final = 300.0
 PROBE_SECONDS: Final = 1.0
 PAUSE_SECONDS: Final = 0.1
 
 
-async def await_ready(supervisor: Supervisor, ports: Sequence[int]) -> None:
-    """Returns when every port answers its health check with SERVING.
+async def await_ready(supervisor: Supervisor, services: Mapping[str, int]) -> None:
+    """Returns when every service, named with its port, answers its health check with SERVING.
 
-    Raises `FolderError` when the process manager has given a process up, or after 90 seconds.
+    Raises `FolderError` when the process manager has given a process up, or after 300 seconds with the names of those
+    that do not answer.
     """
+    waited_for = set(services)
+
+    async def answers(name: str, port: int) -> None:
+        await _await_serving(supervisor, port)
+        waited_for.discard(name)
+
     try:
         async with asyncio.timeout(READY_SECONDS):
-            await asyncio.gather(*(_await_serving(supervisor, port) for port in ports))
+            await asyncio.gather(*(answers(name, port) for name, port in services.items()))
     except TimeoutError as late:
-        raise FolderError(f"not all services answer within {READY_SECONDS:.0f} s: see the logs") from late
+        names = ", ".join(sorted(waited_for))
+        raise FolderError(f"{names}: no answer within {READY_SECONDS:.0f} s; see logs in the data folder") from late
 
 
 def given_up(supervisor: Supervisor) -> list[str]:

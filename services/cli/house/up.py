@@ -101,7 +101,9 @@ class House:
 
     async def _until_ready(self, supervisor: Supervisor) -> None:
         ports = self._options.ports
-        services = [*ports.tables, ports.deck, ports.wallet, ports.history]
+        services = {f"table {number}": port for number, port in enumerate(ports.tables, 1)}
+        services |= {"deck": ports.deck, "wallet": ports.wallet, "history": ports.history}
+        self._display.say(f"starting Redis and the services; their logs are in {self._options.folder.logs}")
         ready = asyncio.create_task(await_ready(supervisor, services))
         ending = asyncio.create_task(self._ending.wait())
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from services.deck.verification.exported import Hand
 from services.deck.verification.report import Report
 
@@ -14,6 +16,7 @@ def check_chips(hand: Hand, report: Report) -> None:
     before = len(report.failed)
     stacks = {seat.seat: seat.stack_before_minor for seat in hand.seats}
     pot, paid, raked = hand.carry_in_minor, 0, 0
+    pots: list[dict[str, Any]] = []
     try:
         for event in hand.events:
             body = event.body
@@ -35,8 +38,10 @@ def check_chips(hand: Hand, report: Report) -> None:
                         stacks[int(seat)] += amount
                         paid += amount
                     raked += body["pot"]["rake_minor"]
+                    pots.append(body["pot"])
                 case _:
                     pass
+        pots.sort(key=lambda each: int(each["index"]))
         told = {int(seat): amount for seat, amount in ended.body["stacks_minor"].items()}
     except (KeyError, TypeError, ValueError):
         report.failed.append("chips: an event lacks an amount, or names a seat that is not in the hand")
@@ -48,6 +53,8 @@ def check_chips(hand: Hand, report: Report) -> None:
     where = f"event {ended.sequence} (hand_ended)"
     report.check(ended.body.get("outcome") == hand.outcome, "chips", f"{where}: the outcome is not the hand's")
     report.check(ended.body.get("rake_minor", 0) == raked, "chips", f"{where}: the pots were raked {raked}")
+    if hand.pots is not None:
+        report.check(list(hand.pots) == pots, "chips", "the hand's pots are not those that its events award")
     out = paid + raked + ended.body.get("carry_minor", 0)
     report.check(pot == out, "chips", f"{pot} went into the pot, {out} were paid, raked and carried")
     report.conclude(before, "The chips of all events add up, for every seat and for the pot.")

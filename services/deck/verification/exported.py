@@ -106,6 +106,8 @@ class Hand(msgspec.Struct, frozen=True):
     carry_in_minor: Count = 0
     carry_out_minor: Count = 0
     rake_minor: Count = 0
+    # None where the file does not tell them.
+    pots: tuple[dict[str, Any], ...] | None = None
     proof: Proof | None = None
 
 

@@ -203,6 +203,7 @@ class House:
             "options": {"reshuffle": script.rule.name.lower()},
             "your_seat": viewer,
             "carry_in_minor": 0,
+            "pots": [event["body"]["pot"] for event in played.events if event["type"] == "pot_awarded"],
             "proof": proof_object(proof),
         }
 

@@ -99,6 +99,21 @@ def _event(kind: str, field: str, change: Callable, found: int, words: str) -> C
     return tamper
 
 
+def _pot(field: str, change: Callable) -> Callable[[dict], tuple[dict, str]]:
+    """The summary of the pots alone, which the events contradict."""
+
+    def tamper(hand: dict) -> tuple[dict, str]:
+        changed = copy.deepcopy(hand)
+        changed["pots"][0][field] = change(changed["pots"][0][field])
+        return changed, "chips: the hand's pots are not those that its events award"
+
+    return tamper
+
+
+def _other_seats(winners: dict) -> dict:
+    return {str(int(seat) % 9 + 1): won for seat, won in winners.items()}
+
+
 def _taken_out(hand: dict) -> tuple[dict, str]:
     """A reshuffle that is not told: the draws after it have no card to come from."""
     changed = copy.deepcopy(hand)
@@ -143,6 +158,8 @@ TAMPERINGS = (
     Tampering(
         "event: discards", _event("cards_discarded", "count", lambda count: count - 1, 1, "3 cards for 2 discards")
     ),
+    Tampering("pot's winner", _pot("winners", _other_seats)),
+    Tampering("pot's amount", _pot("amount_minor", lambda amount: amount + 1)),
     Tampering("event taken out", _taken_out),
     Tampering("order", _swapped),
     Tampering("order, renumbered", _swapped_and_renumbered),

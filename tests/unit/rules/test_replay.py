@@ -103,3 +103,28 @@ def test_really_played_hands_agree_where_they_are_at_hand(name: str, limit: str 
     hands = list(replay_file(REAL_HANDS, load_rulebook(name), limit)) if REAL_HANDS.exists() else []
     assert [differences for _, differences in hands if differences] == []
     assert len(hands) in (0, 32, 35)
+
+
+def test_a_file_that_is_no_record_is_told_line_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "hands.jsonl"
+    nulls = dict.fromkeys(record())
+    path.write_bytes(b"\xff\xfe\n" + json.dumps(nulls).encode() + b"\n[1]\n{}\n")
+    done = CliRunner().invoke(replay_command, [str(path)])
+    assert done.exit_code == 1
+    assert [line.split(":")[1] for line in done.output.splitlines()[:4]] == [" not a record"] * 4
+    assert done.output.splitlines()[-1] == "0 of 4 agree"
+
+
+def test_an_empty_file_agrees_with_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "hands.jsonl"
+    path.write_text("")
+    done = CliRunner().invoke(replay_command, [str(path)])
+    assert (done.exit_code, done.output) == (1, "0 of 0 agree\n")
+
+
+def test_an_unknown_rulebook_is_a_bad_option(tmp_path: Path) -> None:
+    path = tmp_path / "hands.jsonl"
+    path.write_text("")
+    done = CliRunner().invoke(replay_command, ["--rulebook", "nope", str(path)])
+    assert done.exit_code == 2
+    assert "there is no rulebook 'nope'" in done.output
