@@ -203,9 +203,9 @@ def to_status(fault: Fault) -> status_pb2.Status:
     info = error_details_pb2.ErrorInfo(reason=fault.reason, domain=DOMAIN, metadata=metadata)
     packed = any_pb2.Any()
     packed.Pack(info)
-    advice = REASONS[fault.reason].advice
+    message = fault.message[:MESSAGE_CHARACTERS_MAX].removesuffix(".")
     return status_pb2.Status(
-        code=fault.status.value[0], message=f"{fault.message[:MESSAGE_CHARACTERS_MAX]}: {advice}", details=[packed]
+        code=fault.status.value[0], message=f"{message}: {REASONS[fault.reason].advice}", details=[packed]
     )
 
 

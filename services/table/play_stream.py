@@ -86,7 +86,7 @@ class PlayStream:
             refused = pb.ActionRefused(
                 action_id=action.action_id,
                 reason=fault.reason,
-                message=f"{fault.message}: {REASONS[fault.reason].advice}",
+                message=f"{fault.message.removesuffix('.')}: {REASONS[fault.reason].advice}",
                 metadata=fault.metadata,
             )
             await self._out.put(pb.PlayResponse(refused=refused))

@@ -82,7 +82,7 @@ class LiveDisplay:
 
     def say(self, line: str) -> None:
         """Prints the line above the panel."""
-        self._console.print(line, highlight=False, markup=False)
+        self._console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def update(self, figures: Figures) -> None:
         """Draws the panel."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -197,8 +198,9 @@ class House:
         tables = ", ".join(address(port) for port in ports.tables)
         self._display.say(f"tables {tables}   wallet {address(ports.wallet)}   history {address(ports.history)}")
         self._display.say(f"operators' console: http://{address(ports.console)}")
-        self._display.say(f"to sign in there: fivedraw token --data {data} --subject olga --role operator")
-        self._display.say(f"a player's token: fivedraw token --data {data} --subject alice --role player")
+        token = f"{sys.argv[0]} token --data {data}"
+        self._display.say(f"to sign in there: {token} --subject olga --role operator")
+        self._display.say(f"a player's token: {token} --subject alice --role player")
         self._display.say(f"data and logs: {data}")
 
     @contextlib.contextmanager
