@@ -21,7 +21,7 @@ from services.history.settings import HistorySettings
 from services.history.upkeep import Upkeep
 from services.history.viewing import NoKeys
 from services.history.writing import HandWriter
-from services.runtime import telemetry
+from services.runtime import telemetry, tracing
 from services.runtime.channel import connect
 from services.runtime.clock import SystemClock
 from services.runtime.database import Database
@@ -42,6 +42,8 @@ def main(arguments: list[str]) -> int:
         return 2
     settings = HistorySettings.load()
     telemetry.configure_logging("history-worker", level=settings.log_level, form=settings.log_format)
+    tracing.configure("history-worker", settings)
+    tracing.follow_tasks()
     # Celery sets up logging of its own unless somebody is connected here.
     setup_logging.connect(keep_logging, weak=False)
     app = make_app(settings.broker_url.get_secret_value(), consumes=QUEUE_OF[kind])

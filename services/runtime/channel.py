@@ -6,12 +6,14 @@ repeat one that found its server unavailable.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import grpc
 
+from services.runtime import tracing
 from services.runtime.auth import service_metadata
 from services.runtime.settings import ServiceSettings, is_loopback
 
@@ -92,6 +94,13 @@ class HouseChannel(grpc.aio.Channel):
         self._inner = inner
         self._metadata = metadata
         self._timeout = timeout
+        # Spans about to end: the loop alone would let their tasks go.
+        self._ending: set[asyncio.Task[None]] = set()
+
+    def _end_later(self, call: Any, end: Callable[[str], None]) -> None:
+        task = asyncio.ensure_future(_end_span(call, end))
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
 
     async def __aenter__(self) -> HouseChannel:
         return self
@@ -117,7 +126,9 @@ class HouseChannel(grpc.aio.Channel):
 
     def unary_unary(self, *args: Any, **kwargs: Any) -> Any:
         """A method with one request and one response; calls get the channel's deadline."""
-        return self._calling(self._inner.unary_unary(*args, **kwargs), self._timeout)
+        return self._calling(
+            self._inner.unary_unary(*args, **kwargs), self._timeout, traced=str(args[0]) if args else ""
+        )
 
     def unary_stream(self, *args: Any, **kwargs: Any) -> Any:
         """A method that answers with a stream."""
@@ -131,13 +142,29 @@ class HouseChannel(grpc.aio.Channel):
         """A method with streams both ways."""
         return self._calling(self._inner.stream_stream(*args, **kwargs), None)
 
-    def _calling(self, method: Callable[..., Any], default_timeout: float | None) -> Callable[..., Any]:
+    def _calling(
+        self, method: Callable[..., Any], default_timeout: float | None, traced: str = ""
+    ) -> Callable[..., Any]:
         fixed = self._metadata
 
         def call(
             *request: Any, timeout: float | None = None, metadata: Sequence[tuple[str, str | bytes]] = (), **rest: Any
         ) -> Any:
             limit = default_timeout if timeout is None else timeout
+            span = tracing.begin_call(traced) if traced else None
+            if span is not None:
+                parent, end = span
+                made = method(
+                    *request, timeout=limit, metadata=(*fixed, *(metadata or ()), (tracing.PARENT, parent)), **rest
+                )
+                made.add_done_callback(lambda call: self._end_later(call, end))
+                return made
             return method(*request, timeout=limit, metadata=(*fixed, *(metadata or ())), **rest)
 
         return call
+
+
+async def _end_span(call: Any, end: Callable[[str], None]) -> None:
+    """A call's status is told by a coroutine, which has nothing to wait for once the call is done."""
+    code = await call.code()
+    end("" if code is grpc.StatusCode.OK else code.name)

@@ -19,7 +19,7 @@ from google.protobuf.message import DecodeError, Message
 from grpc import StatusCode
 from grpc.aio import ServicerContext
 
-from services.runtime import access, telemetry
+from services.runtime import access, subjects, telemetry, tracing
 from services.runtime.auth import Authenticator, Identity, acting_as
 from services.runtime.clock import Clock
 from services.runtime.errors import Fault, to_status, trailing_metadata
@@ -113,10 +113,10 @@ class Gate(grpc.aio.ServerInterceptor):
             left = context.time_remaining()
             if left is not None and left <= self._unary_seconds:
                 # gRPC itself ends the call at its deadline.
-                return await _as(identity, behaviour, request, context)
+                return await _as(identity, behaviour, request, context, method)
             try:
                 async with asyncio.timeout(self._unary_seconds) as timer:
-                    return await _as(identity, behaviour, request, context)
+                    return await _as(identity, behaviour, request, context, method)
             except TimeoutError:
                 if timer.expired():
                     raise Fault("DEADLINE_EXCEEDED", f"no answer within {self._unary_seconds:g} s") from None
@@ -135,7 +135,11 @@ class Gate(grpc.aio.ServerInterceptor):
         return self._measured(method, answer)
 
     async def _until_end(
-        self, identity: Identity | None, behaviour: _Behaviour, request: Any, context: ServicerContext[Any, Any]
+        self,
+        identity: Identity | None,
+        behaviour: _Behaviour,
+        request: Any,
+        context: ServicerContext[Any, Any],
     ) -> Any:
         seconds = identity.seconds_left(self._clock) if identity is not None else None
         try:
@@ -226,16 +230,26 @@ def interceptors(settings: ServiceSettings, clock: Clock) -> list[grpc.aio.Serve
 
 
 async def _as(
-    identity: Identity | None, behaviour: _Behaviour, request: Any, context: ServicerContext[Any, Any]
+    identity: Identity | None,
+    behaviour: _Behaviour,
+    request: Any,
+    context: ServicerContext[Any, Any],
+    method: str = "",
 ) -> Any:
+    """Answers for a caller; traced where a method is given (streams last too long to be a span)."""
     if request is _UNREADABLE:
         raise _unreadable()
     if hasattr(request, "__aiter__"):
         request = _readable(request)
+    subjects.at_work_on(request)
     if identity is None:
         return await behaviour(request, context)
     with acting_as(identity):
-        return await behaviour(request, context)
+        if not method or not tracing.is_on():
+            return await behaviour(request, context)
+        metadata = context.invocation_metadata() or ()
+        with tracing.serving(method, request, metadata, from_service=identity.is_service):
+            return await behaviour(request, context)
 
 
 def _reading(deserialize: Callable[[bytes], Any] | None) -> Callable[[bytes], Any] | None:

@@ -15,7 +15,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1._async import HealthServicer
 from grpc_reflection.v1alpha import reflection
 
-from services.runtime import telemetry
+from services.runtime import telemetry, tracing
 from services.runtime.clock import Clock, SystemClock
 from services.runtime.gate import Gate
 from services.runtime.settings import ServiceSettings
@@ -106,6 +106,7 @@ async def serve(
     `on_start` runs before the first call is taken (migrations, connections, sweepers); `on_stop` after the last one.
     """
     telemetry.configure_logging(name, level=settings.log_level, form=settings.log_format)
+    tracing.configure(name, settings)
     log = telemetry.logger("runtime.server")
     stopping = told_to_stop or asyncio.Event()
     loop = asyncio.get_running_loop()

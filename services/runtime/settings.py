@@ -75,6 +75,11 @@ class ServiceSettings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "console"] = "json"
 
+    # Traces: the collector's address (OTLP over gRPC, TLS beyond loopback); nothing is traced without one. Of the
+    # traces that begin in the house this share is kept.
+    trace_endpoint: str = ""
+    trace_ratio: float = Field(default=0.01, ge=0, le=1)
+
     # Bounds of every call.
     request_bytes_max: int = Field(default=64 * 1024, ge=1024)
     unary_timeout_ms: int = Field(default=10_000, ge=1)

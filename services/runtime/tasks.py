@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from celery import Celery
 from kombu.exceptions import KombuError, OperationalError
 
-from services.runtime import telemetry
+from services.runtime import telemetry, tracing
 
 WRITE_HAND: Final = "history.write_hand"
 WRITE_HANDS: Final = "history.write_hands"
@@ -107,7 +107,8 @@ class CelerySender:
 
     def __init__(self, app: Celery) -> None:
         self._app = app
-        self._waiting: queue.Queue[WriteHand | None] = queue.Queue(SENDS_WAITING_MAX)
+        # Each with the trace that it belongs to.
+        self._waiting: queue.Queue[tuple[WriteHand, str] | None] = queue.Queue(SENDS_WAITING_MAX)
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._work, name="task-sender", daemon=True)
         self._thread.start()
@@ -116,7 +117,7 @@ class CelerySender:
     def send(self, task: WriteHand) -> bool:
         """Hands the task to the sending thread; False (and counted) if the queue is full."""
         try:
-            self._waiting.put_nowait(task)
+            self._waiting.put_nowait((task, tracing.parent()))
         except queue.Full:
             _SENT.labels(WRITE_HAND, "dropped").inc()
             return False
@@ -136,9 +137,10 @@ class CelerySender:
             first = self._waiting.get()
             if first is None:
                 return
-            hands, is_last = self._gather(first)
+            hands, is_last = self._gather(first[0])
             try:
-                send_hands(self._app, hands)
+                # Hands that share a task share the trace of the first.
+                send_hands(self._app, hands, parent=first[1])
             except (KombuError, OperationalError, OSError) as error:
                 # The broker is away; what is due is in the table's index and will be sent again.
                 _SENT.labels(WRITE_HAND, "failed").inc(len(hands))
@@ -159,20 +161,27 @@ class CelerySender:
                 break
             if hand is None:
                 return hands, True
-            hands.append(hand)
+            hands.append(hand[0])
         return hands, False
 
 
-def send_hands(app: Celery, hands: Sequence[WriteHand], *, expires_seconds: float | None = None) -> None:
+def send_hands(
+    app: Celery, hands: Sequence[WriteHand], *, expires_seconds: float | None = None, parent: str = ""
+) -> None:
     """Publishes one task for these hands, at most `HANDS_OF_A_TASK_MAX`; otherwise as `send_now`."""
     if len(hands) == 1:
-        send_now(app, WRITE_HAND, tuple(hands[0]), expires_seconds=expires_seconds)
+        send_now(app, WRITE_HAND, tuple(hands[0]), expires_seconds=expires_seconds, parent=parent)
     else:
-        send_now(app, WRITE_HANDS, ([list(hand) for hand in hands],), expires_seconds=expires_seconds)
+        send_now(app, WRITE_HANDS, ([list(hand) for hand in hands],), expires_seconds=expires_seconds, parent=parent)
 
 
-def send_now(app: Celery, name: str, args: tuple[Any, ...] = (), *, expires_seconds: float | None = None) -> None:
-    """Publishes one task and waits for the broker to have it. Raises kombu's `OperationalError`, never retries."""
+def send_now(
+    app: Celery, name: str, args: tuple[Any, ...] = (), *, expires_seconds: float | None = None, parent: str = ""
+) -> None:
+    """Publishes one task and waits for the broker to have it. Raises kombu's `OperationalError`, never retries.
+
+    `parent` is the trace that the task goes on with, as a `traceparent`.
+    """
     app.send_task(
         name,
         args=args,
@@ -180,7 +189,7 @@ def send_now(app: Celery, name: str, args: tuple[Any, ...] = (), *, expires_seco
         ignore_result=True,
         retry=False,
         expires=expires_seconds,
-        headers={SENT_HEADER: time.time_ns() // 1_000_000},
+        headers={SENT_HEADER: time.time_ns() // 1_000_000} | ({tracing.PARENT: parent} if parent else {}),
     )
 
 

@@ -11,12 +11,14 @@ import logging
 import re
 import sys
 import traceback
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, TextIO, cast
 
 import structlog
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
+
+from services.runtime import subjects
 
 REGISTRY_OF_PROCESS: Final[CollectorRegistry] = REGISTRY
 
@@ -79,6 +81,7 @@ def configure_logging(service: str, *, level: str = "info", form: Literal["json"
     stderr = _Stderr()
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
+        _with_subject,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
         _without_messages,
@@ -109,6 +112,26 @@ def logger(subject: str) -> structlog.typing.FilteringBoundLogger:
     """A logger whose lines carry `subject` (the module's business: `table.sweeper`, `wallet.sealer`)."""
     bound: structlog.typing.FilteringBoundLogger = structlog.get_logger(subject=subject)
     return bound
+
+
+def _with_subject(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Adds the table and hand that the work is about, and its trace, where they are known and the line has none."""
+    for name, value in {**subjects.present().attributes(), **_present_trace()}.items():
+        event.setdefault(name, value)
+    return event
+
+
+def trace_lines_with(present: Callable[[], Mapping[str, str]]) -> None:
+    """From now on each line carries what this tells of the present trace."""
+    global _present_trace  # noqa: PLW0603 - one for the process, as logging is
+    _present_trace = present
+
+
+def _no_trace() -> Mapping[str, str]:
+    return {}
+
+
+_present_trace: Callable[[], Mapping[str, str]] = _no_trace
 
 
 def _without_messages(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from services.runtime import telemetry
+from services.runtime import telemetry, tracing
 from services.runtime.errors import Fault
 from services.table import metrics, outcome, seating
 from services.table.draft import Draft
@@ -41,6 +41,7 @@ class Driver:
         self._effect_since: tuple[int, int, float] = (0, 0, 0.0)
         # Epoch and number of the last history that was asked for beside another effect.
         self._sent = (0, 0)
+        self._last_trace = (0, "")
         self._log = telemetry.logger("table.driver")
 
     @property
@@ -131,10 +132,19 @@ class Driver:
         """The change that follows from an effect, counted and timed if it was done."""
         kind = type(effect).__name__
         started = self._parts.clock.monotonic()
-        change = await self._parts.effects.perform(state, effect)
+        with tracing.step(f"effect {kind}", state.name, effect.hand, after=self._trace_left(effect.hand)):
+            change = await self._parts.effects.perform(state, effect)
         metrics.EFFECTS.labels(kind).inc()
         metrics.EFFECT_SECONDS.labels(kind).observe(self._parts.clock.monotonic() - started)
         return change
+
+    def _trace_left(self, hand: int) -> str:
+        """Where a clock carries a hand on, its trace goes on with the action that came last."""
+        present = tracing.parent()
+        if present:
+            self._last_trace = hand, present
+            return ""
+        return self._last_trace[1] if self._last_trace[0] == hand else ""
 
     def _change_for(self, state: TableState, effect: AnyEffect, fault: Fault) -> Change:
         """What follows from a refusal; raises it again where the effect is worth another try."""

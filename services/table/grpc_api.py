@@ -9,6 +9,7 @@ import grpc
 from fivedraw.table.v1 import table_service_pb2 as pb
 from fivedraw.table.v1 import table_service_pb2_grpc as rpc
 
+from services.runtime import tracing
 from services.runtime.auth import Identity, current_identity
 from services.runtime.errors import Fault
 from services.runtime.sealing import Sealer
@@ -178,7 +179,9 @@ class TableApi(rpc.TableServiceServicer):
     async def act(self, identity: Identity, request: pb.SubmitActionRequest) -> pb.SubmitActionResponse:
         """Acts in turn for a caller that is known already."""
         action = requests.action(identity, request)
-        answer = await self._asked(requests.table_id(request.table), action)
+        # On a stream a trace begins here: the stream itself lasts too long to be a span.
+        with tracing.step("act", request.table, request.hand):
+            answer = await self._asked(requests.table_id(request.table), action)
         metrics.ACTIONS.labels(action.kind).inc()
         return pb.SubmitActionResponse.FromString(answer)
 

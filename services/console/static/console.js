@@ -24,15 +24,53 @@
     }
   }
 
+  // Rows are put in place a few in each frame, so that the page stays quick with any number of tables. A row that
+  // changes again before its turn is put in place once, and a page that nobody looks at draws nothing.
+  const ROWS_OF_A_FRAME = 100;
+  const waiting = new Map();
+
   function replaceRows(rows) {
-    const body = byId("rows");
-    for (const [table, html] of Object.entries(rows)) {
-      let row = byId(`row-${table}`);
-      if (!html) { if (row) row.remove(); continue; }
-      if (!row) { row = document.createElement("tr"); row.id = `row-${table}`; body.append(row); }
-      row.innerHTML = html;
+    if (!waiting.size && Object.keys(rows).length) requestAnimationFrame(drawRows);
+    for (const [table, html] of Object.entries(rows)) waiting.set(table, html);
+  }
+
+  // Only what differs is touched: a new cell costs the layout of the whole table, a new text that of its cell. What a
+  // row's cells were is kept as text, which is quicker to compare than elements are.
+  const cellsOf = new Map();
+
+  function drawCells(table, row, html) {
+    const cells = html.split("</td>");
+    const old = cellsOf.get(table);
+    cellsOf.set(table, cells);
+    if (old?.length !== cells.length) { row.innerHTML = html; return; }
+    for (let index = 0; index < cells.length - 1; index += 1) {
+      if (cells[index] === old[index]) continue;
+      const [, name, content] = /^<td(?: class="([^"]*)")?>(.*)$/s.exec(cells[index]);
+      const cell = row.cells[index];
+      cell.className = name || "";
+      if (/[<&]/.test(content) || !cell.firstChild?.data) cell.innerHTML = content;
+      else cell.firstChild.data = content;
     }
   }
+
+  function drawRows() {
+    const started = performance.now();
+    const body = byId("rows");
+    let left = ROWS_OF_A_FRAME;
+    for (const [table, html] of waiting) {
+      if (!left--) break;
+      waiting.delete(table);
+      let row = byId(`row-${table}`);
+      if (!html) { cellsOf.delete(table); if (row) row.remove(); continue; }
+      if (!row) { row = document.createElement("tr"); row.id = `row-${table}`; body.append(row); }
+      drawCells(table, row, html);
+    }
+    if (waiting.size) requestAnimationFrame(drawRows);
+    busy(started);
+  }
+
+  // For measurements.
+  function busy(started) { window.fivedrawBusy = (window.fivedrawBusy || 0) + performance.now() - started; }
 
   function append(lines) {
     const list = byId("lines");
@@ -67,8 +105,9 @@
       if (piece.hand && hand && hand !== document.activeElement) hand.value = piece.hand;
       if (piece.end) { source.close(); byId("said").textContent = piece.end; }
       else byId("said").textContent = piece.lost ? `not live: ${piece.lost}` : "";
-      window.fivedrawBusy = (window.fivedrawBusy || 0) + performance.now() - started;
+      busy(started);
       window.fivedrawPieces = (window.fivedrawPieces || 0) + 1;
+      window.fivedrawBytes = (window.fivedrawBytes || 0) + message.data.length;
     };
     source.onerror = () => { byId("said").textContent = "not live: trying again"; };
   }

@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import re
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
-import pytest_asyncio
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, Page, expect
 
 from tests.embedded import EmbeddedHouse, embedded_house
+from tests.full.console.browsing import shot, sign_in, violations
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(300)]
-
-ROOT = Path(__file__).parents[3]
-AXE = ROOT / "build" / "axe" / "node_modules" / "axe-core" / "axe.min.js"
-SHOTS = ROOT / "build" / "screenshots"
-# No sandbox for root, and nothing that looks for a network.
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 @pytest.fixture(scope="module")
@@ -43,42 +26,12 @@ def address(house) -> str:
     return f"http://127.0.0.1:{house.port_base + 21}"
 
 
-@pytest_asyncio.fixture
-async def browser() -> AsyncIterator[Browser]:
-    async with async_playwright() as playwright:
-        chromium = await playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
-        yield chromium
-        await chromium.close()
-
-
-async def sign_in(browser: Browser, house: EmbeddedHouse, address: str, who: str, role: str) -> Page:
-    """A person's own browser window; anything that the page's policy or code refuses is a fault of the test."""
-    context = await browser.new_context(viewport={"width": 1280, "height": 900})
-    page = await context.new_page()
-    page.faults = []
-    page.on("pageerror", lambda error: page.faults.append(str(error)))
-    page.on("console", lambda said: page.faults.append(said.text) if "Content Security" in said.text else None)
-    await page.goto(f"{address}/")
-    await page.get_by_label("Your token").fill(house.keys().mint(who, role))
-    await page.get_by_role("button", name="Sign in").click()
-    await page.wait_for_url(f"{address}/")
-    return page
-
-
-async def shot(page: Page, name: str) -> None:
-    SHOTS.mkdir(parents=True, exist_ok=True)
-    await page.screenshot(path=SHOTS / f"{name}.png", full_page=True)
-
-
-async def violations(page: Page) -> list[str]:
-    """What axe finds. Its own script is put in by the browser's debugger, which the page's policy does not bind."""
-    await page.evaluate(AXE.read_text())
-    found = await page.evaluate("axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa']})")
-    return [f"{each['id']}: {each['nodes'][0]['html'][:160]}" for each in found["violations"]]
+async def entered(browser: Browser, house: EmbeddedHouse, address: str, who: str, role: str) -> Page:
+    return await sign_in(browser, address, house.keys().mint(who, role))
 
 
 async def test_an_operator_finds_a_table_pauses_it_and_two_void_its_hand(browser, house, address):
-    olga = await sign_in(browser, house, address, "olga", "operator")
+    olga = await entered(browser, house, address, "olga", "operator")
     await expect(olga.locator("#figures")).to_contain_text("in balance")
     await shot(olga, "house")
     await olga.get_by_role("link", name="Bots 1-house").click()
@@ -95,7 +48,7 @@ async def test_an_operator_finds_a_table_pauses_it_and_two_void_its_hand(browser
     await olga.get_by_label("Reason").fill("stuck")
     await olga.get_by_role("button", name="Void this hand").click()
     await expect(olga.get_by_text("You prepared this")).to_be_visible()
-    otto = await sign_in(browser, house, address, "otto", "operator")
+    otto = await entered(browser, house, address, "otto", "operator")
     await otto.get_by_role("link", name="Approvals").click()
     await shot(otto, "approvals")
     await otto.get_by_role("button", name=f"hands/{hand}").click()
@@ -121,7 +74,7 @@ async def table_of(_: Page, row: str) -> str:
 
 
 async def test_a_finished_hand_is_stepped_through(browser, house, address):
-    olga = await sign_in(browser, house, address, "olga", "operator")
+    olga = await entered(browser, house, address, "olga", "operator")
     await olga.get_by_role("link", name="Bots 2-clocked").click()
     link = olga.locator(".hands a").first
     async with asyncio.timeout(60):
@@ -129,17 +82,33 @@ async def test_a_finished_hand_is_stepped_through(browser, house, address):
             await asyncio.sleep(1)
             await olga.reload()
     await link.click()
+    at, drawn = olga.locator("#at"), olga.locator("#drawn")
+    await expect(at).to_contain_text("step 1 of")
+    before = await drawn.inner_text()
     await olga.get_by_role("button", name="Next").click()
     await olga.get_by_role("button", name="Next").click()
-    await expect(olga.locator("#at")).to_contain_text("step 2 of")
+    await expect(at).to_contain_text("step 3 of")
     await expect(olga.locator("#steps .now")).to_have_count(1)
+    assert await drawn.inner_text() != before
+    # By keyboard alone: to the end, a step back, on, and to the beginning, where the table is as it was.
+    await olga.keyboard.press("End")
+    steps = await olga.locator("#steps li").count()
+    await expect(at).to_contain_text(f"step {steps} of {steps}")
     await shot(olga, "replay")
+    await olga.keyboard.press("ArrowLeft")
+    await expect(at).to_contain_text(f"step {steps - 1} of")
+    await olga.keyboard.press("ArrowRight")
+    await expect(at).to_contain_text(f"step {steps} of")
+    await olga.keyboard.press("Home")
+    await expect(at).to_contain_text("step 1 of")
+    assert await drawn.inner_text() == before
+    assert await violations(olga) == []
     assert olga.faults == []
 
 
 async def test_axe_finds_nothing_on_any_page(browser, house, address):
-    page = await sign_in(browser, house, address, "ada", "auditor")
-    olga = await sign_in(browser, house, address, "olga", "operator")
+    page = await entered(browser, house, address, "ada", "auditor")
+    olga = await entered(browser, house, address, "olga", "operator")
     found = {}
     for each in ("/", "/tables", "/ledger", "/cards", "/audit-log"):
         await page.goto(address + each)
@@ -159,7 +128,7 @@ async def test_axe_finds_nothing_on_any_page(browser, house, address):
 
 
 async def test_it_is_used_by_keyboard_alone(browser, house, address):
-    page = await sign_in(browser, house, address, "olga", "operator")
+    page = await entered(browser, house, address, "olga", "operator")
     await page.keyboard.press("Tab")
     assert await page.evaluate("document.activeElement.textContent") == "Skip to the content"
     reached = set()
@@ -167,34 +136,3 @@ async def test_it_is_used_by_keyboard_alone(browser, house, address):
         await page.keyboard.press("Tab")
         reached.add(await page.evaluate("(document.activeElement.textContent || '').trim()"))
     assert {"Tables", "Audit log", "Sign out", "Bots 1-house"} <= reached
-
-
-async def test_five_hundred_tables_stay_within_the_pages_budget(browser, tmp_path_factory):
-    """At most a tenth of the page's time goes into updates; what they cost the console's process is told."""
-    folder = tmp_path_factory.mktemp("many") / "house"
-    with embedded_house(folder, "--tables", "3") as house:
-        async with house.client("olga", "operator") as client:
-            for number in range(497):
-                await client.create_table(f"extra-{number}", rulebook="rulebooks/house", currency="EUR")
-        address = f"http://127.0.0.1:{house.port_base + 21}"
-        page = await sign_in(browser, house, address, "olga", "operator")
-        await expect(page.locator("#rows tr")).to_have_count(500, timeout=30_000)
-        pid = house.pid("console")
-        before, seconds = processor_seconds(pid), 20
-        await page.evaluate("window.fivedrawBusy = 0; window.fivedrawPieces = 0")
-        await asyncio.sleep(seconds)
-        busy = await page.evaluate("window.fivedrawBusy")
-        pieces = await page.evaluate("window.fivedrawPieces")
-        spent = processor_seconds(pid) - before
-        figures = {"pieces": pieces, "page_ms_a_second": busy / seconds, "console_cores": spent / seconds}
-        SHOTS.mkdir(parents=True, exist_ok=True)
-        (SHOTS / "five-hundred.json").write_text(json.dumps(figures))
-        assert pieces >= seconds // 2
-        assert busy / 1000 < 0.1 * seconds
-        await shot(page, "five-hundred")
-
-
-def processor_seconds(pid: int) -> float:
-    """Processor time of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
