@@ -60,6 +60,7 @@ def make_templates() -> Jinja2Templates:
     templates = Jinja2Templates(directory=HERE / "templates")
     templates.env.filters["money"] = words.money
     templates.env.filters["id_of"] = words.id_of
+    templates.env.filters["short"] = words.short
     return templates
 
 

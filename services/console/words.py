@@ -18,6 +18,7 @@ SUITS: Final = {
     "s": ("♠", "spades", "black"),
 }
 RANKS: Final = {"T": "10"}
+NAME_MAX: Final = 14
 
 # Places round the table's rim, by number of seats the same: centre in a picture of 900 by 480.
 PLACES: Final = ((450, 420), (225, 400), (95, 290), (110, 150), (270, 65), (450, 55), (630, 65), (790, 150), (805, 290))
@@ -74,6 +75,11 @@ class TablePicture:
 def money(amount_minor: int) -> str:
     """Minor units as a person writes them."""
     return f"{amount_minor / 100:,.2f}" if abs(amount_minor) < 1 << 50 else f"{amount_minor // 100:,}"
+
+
+def short(name: str) -> str:
+    """A name as it fits a seat's picture: of a long one both ends, since names often differ at their end."""
+    return name if len(name) <= NAME_MAX else f"{name[: NAME_MAX // 2 - 1]}…{name[-NAME_MAX // 2 :]}"
 
 
 def id_of(name: str) -> str:
@@ -174,7 +180,8 @@ def line(event: event_pb2.TableEvent) -> str:
 def _action(event: event_pb2.TableEvent) -> str:
     took = event.action_taken
     kind = table_pb2.ActionKind.Name(took.kind).removeprefix("ACTION_KIND_").lower()
-    level = f" to {money(took.to_minor)}" if took.to_minor else ""
+    has_level = took.to_minor and kind not in ("fold", "check")
+    level = f" to {money(took.to_minor)}" if has_level else ""
     return f"seat {took.seat}: {kind}{level}{' (all in)' if took.all_in else ''}{' (clock)' if took.by_clock else ''}"
 
 
