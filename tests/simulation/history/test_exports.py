@@ -34,7 +34,7 @@ EVERYWHERE = {
     "all-in": 40,
     "side pots": 40,
     "uncalled": 40,
-    "before the draw": 20,
+    "before the draw": 12,
     "has timed out": 60,
     "reshuffled": 20,
     "posts both": 3,
