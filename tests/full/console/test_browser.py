@@ -106,6 +106,26 @@ async def test_a_finished_hand_is_stepped_through(browser, house, address):
     assert olga.faults == []
 
 
+async def test_a_drained_process_is_started_anew_and_the_tables_go_on(browser, house, address):
+    olga = await entered(browser, house, address, "olga", "operator")
+    drained = house.pid("table")
+    await olga.get_by_role("link", name="Processes").click()
+    await expect(olga.locator("tbody tr")).to_have_count(1)
+    await olga.get_by_label("Reason").fill("an upgrade")
+    await shot(olga, "processes")
+    assert await violations(olga) == []
+    await olga.get_by_role("button", name="Drain").click()
+    await expect(olga.locator("tbody tr").first).to_contain_text("drain")
+    await asyncio.to_thread(house.await_restart, "table", drained)
+    async with asyncio.timeout(60):
+        await olga.goto(f"{address}/tables")
+        while not await olga.get_by_role("link", name="Bots 1-house").count():
+            await asyncio.sleep(0.5)
+            await olga.goto(f"{address}/tables")
+    await olga.get_by_role("link", name="Bots 1-house").click()
+    await expect(olga.locator("#lines li").nth(3)).to_be_attached(timeout=60_000)
+
+
 async def test_axe_finds_nothing_on_any_page(browser, house, address):
     page = await entered(browser, house, address, "ada", "auditor")
     olga = await entered(browser, house, address, "olga", "operator")
