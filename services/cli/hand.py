@@ -40,6 +40,7 @@ _ca = click.option("--ca", type=click.Path(exists=True, path_type=Path), help="C
 _token = click.option("--token", envvar="FIVEDRAW_TOKEN", help="Bearer token of the caller.")
 _viewer = click.option("--viewer", metavar="PLAYER", help="Read as this player (with the folder's key).")
 _format = click.option("--format", "form", type=click.Choice(list(FORMATS)), help="The format.")
+_proof = click.option("--proof", is_flag=True, help="With the fairness proofs that `fivedraw verify` checks (json).")
 
 
 @click.command("hand")
@@ -50,6 +51,7 @@ _format = click.option("--format", "form", type=click.Choice(list(FORMATS)), hel
 @_token
 @_viewer
 @_format
+@_proof
 def hand_command(
     name: str,
     *,
@@ -59,11 +61,13 @@ def hand_command(
     token: str | None,
     viewer: str | None,
     form: str | None,
+    proof: bool,
 ) -> None:
     """Print one finished hand: NAME is `tables/red/hands/7`, `red/7`, or the hand's own number."""
-    chosen = form or "text"
+    chosen = form or ("json" if proof else "text")
+    _check_proof(chosen, proof)
     reach = _reach(data=data, target=target, ca=ca, token=token, viewer=viewer, form=chosen)
-    click.echo(run(lambda: _export_one(reach, full_name(name), FORMATS[chosen])), nl=False)
+    click.echo(run(lambda: _export_one(reach, full_name(name), FORMATS[chosen], proof)), nl=False)
 
 
 @click.command("hands")
@@ -73,6 +77,7 @@ def hand_command(
 @_token
 @_viewer
 @_format
+@_proof
 @click.option("--table", default="", help="Only this table.")
 @click.option("--player", default="", help="Only this player's hands.")
 @click.option("--rulebook", default="", help="Only this rulebook.")
@@ -93,6 +98,7 @@ def hands_command(
     token: str | None,
     viewer: str | None,
     form: str | None,
+    proof: bool,
     table: str,
     player: str,
     rulebook: str,
@@ -103,6 +109,7 @@ def hands_command(
     out: Path | None,
 ) -> None:
     """List finished hands, newest first; with --format, write them, oldest first."""
+    _check_proof(form, proof)
     reach = _reach(data=data, target=target, ca=ca, token=token, viewer=viewer, form=form)
     wanted = pb.ListHandsRequest(
         table=_prefixed("tables", table),
@@ -119,7 +126,10 @@ def hands_command(
         return
     if min_pot:
         raise click.UsageError("--min-pot is for lists; a file takes --table, --player, --rulebook, --from and --to")
-    written, left_out = run(lambda: _export_range(reach, wanted, FORMATS[form], limit or 0, out))
+    try:
+        written, left_out = run(lambda: _export_range(reach, wanted, FORMATS[form], limit or 0, out, with_proof=proof))
+    except OSError as error:
+        raise click.ClickException(f"{out} cannot be written: {error.strerror}") from error
     told = f"{written} hands written"
     click.echo(
         told + (f", {left_out} left out: not due yet, or this format has no words for them" if left_out else ""),
@@ -133,6 +143,11 @@ def full_name(name: str) -> str:
     if short is not None:
         return f"tables/{short[1]}/hands/{short[2]}"
     return f"hands/{name}" if name.isdigit() else name
+
+
+def _check_proof(form: str | None, proof: bool) -> None:
+    if proof and form != "json":
+        raise click.UsageError("--proof goes with --format json")
 
 
 def _reach(
@@ -159,9 +174,9 @@ def _stamp(moment: datetime | None) -> Timestamp | None:
     return stamp
 
 
-async def _export_one(reach: Reach, name: str, form: pb.HandFormat.ValueType) -> str:
+async def _export_one(reach: Reach, name: str, form: pb.HandFormat.ValueType, with_proof: bool) -> str:
     async with reach.client() as client:
-        return await client.export_hand(name, form)
+        return await client.export_hand(name, form, with_proof=with_proof)
 
 
 async def _show_list(reach: Reach, request: pb.ListHandsRequest, limit: int) -> None:
@@ -199,7 +214,13 @@ async def _listed(client: Client, request: pb.ListHandsRequest, limit: int) -> A
 
 
 async def _export_range(
-    reach: Reach, wanted: pb.ListHandsRequest, form: pb.HandFormat.ValueType, limit: int, out: Path | None
+    reach: Reach,
+    wanted: pb.ListHandsRequest,
+    form: pb.HandFormat.ValueType,
+    limit: int,
+    out: Path | None,
+    *,
+    with_proof: bool,
 ) -> tuple[int, int]:
     request = pb.ExportHandsRequest(
         format=form,
@@ -209,6 +230,7 @@ async def _export_range(
         from_time=wanted.from_time,
         to_time=wanted.to_time,
         max_hands=limit,
+        with_proof=with_proof,
     )
     written = left_out = 0
     async with reach.client() as client:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import grpc
 import pytest
+from click.testing import CliRunner
 from fivedraw.history.v1 import history_service_pb2 as history
 from fivedraw.table.v1 import table_pb2
 from fivedraw.table.v1 import table_service_pb2 as pb
 from fivedraw_client import Client, Endpoints, RefusedError
 
+from services.cli.hand import hand_command, hands_command
+from services.cli.verify import verify_command
 from services.deck.verification import verify_text
 from services.runtime.errors import Fault
 from tests.integration.table.house import RunningHouse, next_id, until
@@ -116,6 +120,26 @@ async def test_a_range_of_hands_comes_with_proofs_that_follow_each_other(house: 
     assert report.failed == []
     assert "2 decks of tables/oak follow each other without a gap." in report.proved
     assert verify_in_javascript(text)[-1].endswith(" 0 failed")
+
+
+async def test_the_command_writes_what_the_command_verifies(house: RunningHouse, token, tmp_path) -> None:
+    await seat_all(house)
+    await play_and_exchange_all(house, "oak")
+    await house.write_history()
+    reach = ["--target", f"127.0.0.1:{house.history_server.port}", "--token", token("ann", "player"), "--proof"]
+    told = await asyncio.to_thread(CliRunner().invoke, hand_command, ["oak/1", *reach])
+    assert told.exit_code == 0, told.output
+    assert verify_text(told.output).failed == []
+    path = tmp_path / "hands.jsonl"
+    asked = ["--table", "oak", "--format", "json", "--out", str(path), *reach]
+    assert (await asyncio.to_thread(CliRunner().invoke, hands_command, asked)).exit_code == 0
+    verified = CliRunner().invoke(verify_command, [str(path)])
+    assert (verified.exit_code, verified.output.splitlines()[-1].endswith(" 0 failed")) == (0, True)
+    refused = await asyncio.to_thread(CliRunner().invoke, hand_command, ["oak/1", "--format", "text", *reach])
+    assert (refused.exit_code, "--proof goes with --format json" in refused.output) == (2, True)
+    asked[-1:] = ["--out", str(tmp_path / "nowhere" / "hands.jsonl")]
+    refused = await asyncio.to_thread(CliRunner().invoke, hands_command, asked)
+    assert (refused.exit_code, "cannot be written" in refused.output) == (1, True)
 
 
 async def test_a_players_own_seed_goes_into_the_shuffle_and_its_proof(house: RunningHouse, token) -> None:
