@@ -1,4 +1,4 @@
-"""Up to which hand of each table every number is settled, so that hands whose log was lost are found without a search."""
+"""Up to which hand of each table every number is settled: hands whose log was lost are found without a search."""
 
 import sqlalchemy as sa
 from alembic import op
