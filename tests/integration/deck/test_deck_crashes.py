@@ -18,7 +18,7 @@ from services.runtime.clock import SystemClock
 from services.runtime.database import Database
 from services.runtime.sealing import Sealer
 from tests.conftest import SEALING_KEY
-from tests.integration.deck.process import DeckProcess
+from tests.integration.deck.process import START_SECONDS_MAX, DeckProcess
 
 KEY = HandKey("tables/oak", 1, 1)
 
@@ -102,6 +102,8 @@ async def test_kill_9_among_many_steps_and_the_same_cards_after_the_restart(tmp_
         assert answered
         await process.start()
         async with connect(process.target, make_settings(), as_service="table", timeout=30) as channel:
+            # The dead process is remembered under this address, for as long as its backoff lasts.
+            await asyncio.wait_for(channel.channel_ready(), START_SECONDS_MAX)
             stub = pb_grpc.DeckServiceStub(channel)
             again = await asyncio.gather(*(stub.DealCards(request) for request in requests))
         assert all(again[n] == first for n, first in answered.items())
