@@ -44,7 +44,7 @@ class Lane:
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._wire: _Wire | None = None
-        self._connecting = asyncio.Lock()
+        self._connecting: asyncio.Task[_Wire] | None = None
 
     async def call(self, *command: Word) -> Any:
         """The answer to one command. After a lost connection it is sent again, a few times."""
@@ -55,22 +55,21 @@ class Lane:
 
     async def calls(self, *commands: Sequence[Word]) -> list[Any]:
         """The answers to several commands that are sent together; a `ResponseError` stands where one was refused."""
-        for attempt in range(RETRIES_MAX + 1):
+        try:
+            async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS):
+                return await self._answers(commands)
+        except TimeoutError:
+            # A connection that stays silent for that long is given up, for all who wait on it.
+            self._give_up()
+            raise RedisTimeoutError(f"no answer within {COMMAND_TIMEOUT_SECONDS:g} s") from None
+
+    async def _answers(self, commands: Sequence[Sequence[Word]]) -> list[Any]:
+        for attempt in range(RETRIES_MAX):
             try:
-                wire = self._wire
-                if wire is None or wire.is_lost:
-                    wire = await self._connected()
-                async with asyncio.timeout(COMMAND_TIMEOUT_SECONDS):
-                    return await wire.answers(commands)
-            except TimeoutError:
-                # A connection that stays silent for that long is given up, for all who wait on it.
-                self.close()
-                raise RedisTimeoutError(f"no answer within {COMMAND_TIMEOUT_SECONDS:g} s") from None
+                return await (await self._connected()).answers(commands)
             except RedisConnectionError:
-                if attempt == RETRIES_MAX:
-                    raise
-            await asyncio.sleep(min(BACKOFF_LAST_SECONDS, BACKOFF_FIRST_SECONDS * 2**attempt))
-        raise RedisConnectionError("no attempt was made")
+                await asyncio.sleep(min(BACKOFF_LAST_SECONDS, BACKOFF_FIRST_SECONDS * 2**attempt))
+        return await (await self._connected()).answers(commands)
 
     async def run(self, script: AsyncScript, keys: Sequence[str], args: Sequence[Word]) -> Any:
         """The answer of a script; a server that does not know it is told."""
@@ -81,26 +80,50 @@ class Lane:
 
     def close(self) -> None:
         """Ends the connection; whoever still waits is told that it is lost. The next call opens another."""
+        self._give_up()
+        if self._connecting is not None:
+            self._connecting.cancel()
+
+    def _give_up(self) -> None:
         wire, self._wire = self._wire, None
         if wire is not None:
             wire.close()
 
     async def _connected(self) -> _Wire:
-        async with self._connecting:
-            if self._wire is not None and not self._wire.is_lost:
-                return self._wire
-            options = self._redis.connection_pool.connection_kwargs
-            address = options.get("host", "localhost"), options.get("port", 6379)
-            try:
-                async with asyncio.timeout(CONNECT_TIMEOUT_SECONDS):
-                    loop = asyncio.get_running_loop()
-                    _, wire = await loop.create_connection(_Wire, *address, ssl=self._tls())
-                    await _log_in(wire, options)
-            except OSError as error:
-                # A timeout is one too.
-                raise RedisConnectionError(f"cannot connect: {type(error).__name__}") from error
-            self._wire = wire
-            return wire
+        """The connection; one attempt to open it is made for all who wait, and its failure is told to all of them."""
+        if self._wire is not None and not self._wire.is_lost:
+            return self._wire
+        attempt = self._connecting
+        if attempt is None:
+            attempt = self._connecting = asyncio.create_task(self._connect(), name="connection to Redis")
+            attempt.add_done_callback(self._note_attempt)
+        try:
+            return await asyncio.shield(attempt)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if attempt.cancelled() and task is not None and not task.cancelling():
+                raise RedisConnectionError("the connection was closed") from None
+            raise
+
+    def _note_attempt(self, attempt: asyncio.Task[_Wire]) -> None:
+        self._connecting = None
+        if not attempt.cancelled():
+            # Whoever began it may have been cancelled meanwhile, so that nobody else looks at its failure.
+            attempt.exception()
+
+    async def _connect(self) -> _Wire:
+        options = self._redis.connection_pool.connection_kwargs
+        address = options.get("host", "localhost"), options.get("port", 6379)
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT_SECONDS):
+                loop = asyncio.get_running_loop()
+                _, wire = await loop.create_connection(_Wire, *address, ssl=self._tls())
+                await _log_in(wire, options)
+        except OSError as error:
+            # A timeout is one too.
+            raise RedisConnectionError(f"cannot connect: {type(error).__name__}") from error
+        self._wire = wire
+        return wire
 
     def _tls(self) -> SSLContext | None:
         connection = self._redis.connection_pool.make_connection()  # type: ignore[no-untyped-call]

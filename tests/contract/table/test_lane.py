@@ -122,3 +122,43 @@ async def test_it_logs_in_as_the_pool_would(server) -> None:
     with pytest.raises(ResponseError):
         await lane.call("PING")
     await stranger.aclose()
+
+
+async def test_a_silent_server_is_asked_for_one_connection_by_all_who_wait(lane, server, monkeypatch) -> None:
+    monkeypatch.setattr(lane_module, "COMMAND_TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr(lane_module, "CONNECT_TIMEOUT_SECONDS", 0.2)
+    attempts = 0
+    connect_once = lane._connect
+
+    async def counted() -> object:
+        nonlocal attempts
+        attempts += 1
+        return await connect_once()
+
+    monkeypatch.setattr(lane, "_connect", counted)
+    server.process.send_signal(signal.SIGSTOP)
+    try:
+        outcomes = await asyncio.gather(*(lane.call("PING") for _ in range(50)), return_exceptions=True)
+    finally:
+        server.process.send_signal(signal.SIGCONT)
+    assert {type(each) for each in outcomes} <= {RedisConnectionError, RedisTimeoutError}
+    assert 1 <= attempts <= lane_module.RETRIES_MAX + 1
+    monkeypatch.setattr(lane_module, "CONNECT_TIMEOUT_SECONDS", 5.0)
+    monkeypatch.setattr(lane_module, "COMMAND_TIMEOUT_SECONDS", 5.0)
+    assert await lane.call("PING") == b"PONG"
+
+
+async def test_who_waits_for_a_connection_is_told_that_the_lane_was_closed(lane, monkeypatch) -> None:
+    begun = asyncio.Event()
+
+    async def never() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(lane, "_connect", never)
+    monkeypatch.setattr(lane_module, "RETRIES_MAX", 0)
+    waiting = [asyncio.create_task(lane.call("PING")) for _ in range(3)]
+    await begun.wait()
+    lane.close()
+    results = await asyncio.gather(*waiting, return_exceptions=True)
+    assert [type(each) for each in results] == [RedisConnectionError] * 3
