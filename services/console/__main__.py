@@ -19,6 +19,7 @@ from services.runtime import server, telemetry
 from services.runtime.auth import Authenticator
 from services.runtime.clock import SystemClock
 from services.runtime.database import Database
+from services.runtime.metrics_page import serve_metrics
 from services.runtime.sealing import KEY_BYTES, Sealer
 
 STOP_SECONDS: Final = 2
@@ -49,7 +50,7 @@ async def main() -> None:
         make_templates(),
         settings.console_streams_max,
     )
-    _, stop_metrics = server.serve_metrics(settings)
+    _, stop_metrics = serve_metrics(settings)
     checking = asyncio.create_task(_check(audit_log, clock), name="audit log")
     try:
         await uvicorn.Server(configuration(settings, make_app(console))).serve()

@@ -5,7 +5,6 @@ Its pool is threads, whose work goes to one event loop, so one process has one s
 
 from __future__ import annotations
 
-import socket
 import sys
 from typing import Any, Final
 
@@ -25,8 +24,9 @@ from services.runtime import telemetry, tracing
 from services.runtime.channel import connect
 from services.runtime.clock import SystemClock
 from services.runtime.database import Database
+from services.runtime.metrics_page import serve_metrics
 from services.runtime.tasks import AUDITS_QUEUE, EXPORTS_QUEUE, WRITE_QUEUE, make_app
-from services.runtime.workers import keep_logging, serve_metrics
+from services.runtime.workers import keep_logging, worker_of
 
 QUEUE_OF: Final = {"write": WRITE_QUEUE, "exports": EXPORTS_QUEUE, "audits": AUDITS_QUEUE}
 START_SECONDS: Final = 60.0
@@ -75,20 +75,11 @@ def work(app: Celery, settings: HistorySettings, kind: str) -> int:
     # A worker carries sealed parts and never opens one, so it is given no key.
     reader = HandReader(database, NoKeys(), clock)
     add_tasks(app, pipeline, reconciler, Upkeep(database, reader, clock, settings), loop)
-    stop_metrics = serve_metrics(settings)
+    _, stop_metrics = serve_metrics(settings)
     _UP.labels(kind).set(1)
     log.info("working", queue=QUEUE_OF[kind])
-    worker = app.Worker(
-        pool="threads",
-        concurrency=settings.history_write_concurrency if kind == "write" else 1,
-        queues=[QUEUE_OF[kind]],
-        without_gossip=True,
-        without_mingle=True,
-        without_heartbeat=True,
-        loglevel=settings.log_level.upper(),
-        hostname=f"history-{kind}@{socket.gethostname()}",
-        quiet=True,
-    )
+    concurrency = settings.history_write_concurrency if kind == "write" else 1
+    worker = worker_of(app, settings, f"history-{kind}", QUEUE_OF[kind], concurrency=concurrency)
     try:
         worker.start()
     finally:

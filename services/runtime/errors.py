@@ -203,10 +203,12 @@ def to_status(fault: Fault) -> status_pb2.Status:
     info = error_details_pb2.ErrorInfo(reason=fault.reason, domain=DOMAIN, metadata=metadata)
     packed = any_pb2.Any()
     packed.Pack(info)
-    message = fault.message[:MESSAGE_CHARACTERS_MAX].removesuffix(".")
-    return status_pb2.Status(
-        code=fault.status.value[0], message=f"{message}: {REASONS[fault.reason].advice}", details=[packed]
-    )
+    return status_pb2.Status(code=fault.status.value[0], message=with_advice(fault), details=[packed])
+
+
+def with_advice(fault: Fault) -> str:
+    """What the caller reads: what was wrong, then what would be right."""
+    return f"{fault.message[:MESSAGE_CHARACTERS_MAX].removesuffix('.')}: {REASONS[fault.reason].advice}"
 
 
 def from_status(status: status_pb2.Status) -> Fault | None:

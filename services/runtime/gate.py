@@ -135,11 +135,7 @@ class Gate(grpc.aio.ServerInterceptor):
         return self._measured(method, answer)
 
     async def _until_end(
-        self,
-        identity: Identity | None,
-        behaviour: _Behaviour,
-        request: Any,
-        context: ServicerContext[Any, Any],
+        self, identity: Identity | None, behaviour: _Behaviour, request: Any, context: ServicerContext[Any, Any]
     ) -> Any:
         seconds = identity.seconds_left(self._clock) if identity is not None else None
         try:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import socket
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import grpc
-import prometheus_client
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1._async import HealthServicer
 from grpc_reflection.v1alpha import reflection
@@ -18,6 +16,7 @@ from grpc_reflection.v1alpha import reflection
 from services.runtime import telemetry, tracing
 from services.runtime.clock import Clock, SystemClock
 from services.runtime.gate import Gate
+from services.runtime.metrics_page import serve_metrics
 from services.runtime.settings import ServiceSettings
 
 T = TypeVar("T")
@@ -135,33 +134,6 @@ def run(main: Coroutine[Any, Any, T]) -> T:
     except ImportError:
         return asyncio.run(main)
     return uvloop.run(main)
-
-
-def serve_metrics(settings: ServiceSettings) -> tuple[int, Callable[[], None]]:
-    """Serves the process's metrics over HTTP (over mutual TLS where there is a certificate), from a thread.
-
-    Returns the port taken and what stops it; for processes that take no calls. Raises `OSError`.
-    """
-    host, _, port = settings.metrics_listen.rpartition(":")
-    tls: dict[str, Any] = {}
-    if settings.has_tls:
-        tls = {
-            "certfile": str(settings.tls_cert),
-            "keyfile": str(settings.tls_key),
-            "client_cafile": str(settings.tls_ca),
-            "client_auth_required": True,
-        }
-    http, thread = prometheus_client.start_http_server(
-        int(port), host.strip("[]"), registry=telemetry.REGISTRY_OF_PROCESS, **tls
-    )
-
-    def stop() -> None:
-        http.shutdown()
-        http.server_close()
-        thread.join()
-
-    bound = http.socket.getsockname() if isinstance(http.socket, socket.socket) else (host, port)
-    return int(bound[1]), stop
 
 
 def _options(settings: ServiceSettings) -> list[tuple[str, int]]:

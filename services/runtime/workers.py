@@ -1,41 +1,35 @@
-"""What every Celery worker of the house does alike: its metrics' page, and its logging."""
+"""What every Celery worker of the house does alike: how it takes tasks, and its logging."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import socket
 from typing import Any
 
-import prometheus_client
+from celery import Celery
 
-from services.runtime import telemetry
 from services.runtime.settings import ServiceSettings
-
-
-def serve_metrics(settings: ServiceSettings) -> Callable[[], None]:
-    """Serves the process's metrics on `metrics_listen`, with mutual TLS where there is any; returns what ends it."""
-    host, _, port = settings.metrics_listen.rpartition(":")
-    tls: dict[str, Any] = {}
-    if settings.has_tls:
-        tls = {
-            "certfile": str(settings.tls_cert),
-            "keyfile": str(settings.tls_key),
-            "client_cafile": str(settings.tls_ca),
-            "client_auth_required": True,
-        }
-    http, thread = prometheus_client.start_http_server(
-        int(port), host.strip("[]"), registry=telemetry.REGISTRY_OF_PROCESS, **tls
-    )
-
-    def stop() -> None:
-        http.shutdown()
-        http.server_close()
-        thread.join()
-
-    return stop
 
 
 def keep_logging(**_: Any) -> None:
     """Leaves logging as `telemetry` set it up; Celery's lines for each task say less than the metrics do."""
     for chatty in ("celery.worker.strategy", "celery.app.trace", "celery.beat"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+
+
+def worker_of(app: Celery, settings: ServiceSettings, name: str, queue: str, *, concurrency: int = 1) -> Any:
+    """A worker on threads for one queue, called `name` at its host; `start` runs it until it is told to stop.
+
+    Workers of the house do not talk to each other: there is nothing that one needs of another.
+    """
+    return app.Worker(
+        pool="threads",
+        concurrency=concurrency,
+        queues=[queue],
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+        loglevel=settings.log_level.upper(),
+        hostname=f"{name}@{socket.gethostname()}",
+        quiet=True,
+    )

@@ -8,7 +8,7 @@ from typing import Final
 
 from fivedraw.table.v1 import table_service_pb2 as pb
 
-from services.runtime.errors import REASONS, Fault
+from services.runtime.errors import Fault, with_advice
 from services.table import requests
 
 OUT_QUEUE_MAX: Final = 256
@@ -86,7 +86,7 @@ class PlayStream:
             refused = pb.ActionRefused(
                 action_id=action.action_id,
                 reason=fault.reason,
-                message=f"{fault.message.removesuffix('.')}: {REASONS[fault.reason].advice}",
+                message=with_advice(fault),
                 metadata=fault.metadata,
             )
             await self._out.put(pb.PlayResponse(refused=refused))

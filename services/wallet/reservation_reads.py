@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import Connection, Row, func, select, text
+from sqlalchemy import Connection, func, select, text
 
-from services.runtime.errors import Fault
 from services.wallet import commands as c
-from services.wallet.chart import ReservationState
+from services.wallet.reserve_desk import reservation_not_found, reservation_of
 from services.wallet.schema import accounts, reservations
 
 # The literal conditions are those of the indexes.
@@ -24,10 +23,8 @@ def one(conn: Connection, table: str, reservation: str) -> c.Reservation:
         )
     ).one_or_none()
     if row is None:
-        raise Fault(
-            "RESERVATION_NOT_FOUND", f"there is no reservation {reservation} at this table", reservation=reservation
-        )
-    return _shown(row)
+        raise reservation_not_found(reservation)
+    return reservation_of(row)
 
 
 def open_ones(conn: Connection, table: str, after: str, limit: int) -> tuple[c.Reservation, ...]:
@@ -35,7 +32,7 @@ def open_ones(conn: Connection, table: str, after: str, limit: int) -> tuple[c.R
     query = select(*reservations.c).where(_OPEN, reservations.c.reservation > after)
     if table:
         query = query.where(reservations.c.table_id == table)
-    return tuple(_shown(row) for row in conn.execute(query.order_by(reservations.c.reservation).limit(limit)))
+    return tuple(reservation_of(row) for row in conn.execute(query.order_by(reservations.c.reservation).limit(limit)))
 
 
 def past_their_time(conn: Connection, now_ms: int, limit: int) -> tuple[c.Reservation, ...]:
@@ -46,7 +43,7 @@ def past_their_time(conn: Connection, now_ms: int, limit: int) -> tuple[c.Reserv
         .order_by(reservations.c.expires_ms, reservations.c.reservation)
         .limit(limit)
     )
-    return tuple(_shown(row) for row in found)
+    return tuple(reservation_of(row) for row in found)
 
 
 def held(conn: Connection, player: str) -> tuple[c.Balance, ...]:
@@ -58,20 +55,3 @@ def held(conn: Connection, player: str) -> tuple[c.Balance, ...]:
         .order_by(accounts.c.currency)
     )
     return tuple(c.Balance(currency, int(amount)) for currency, amount in found)
-
-
-def _shown(row: Row[Any]) -> c.Reservation:
-    return c.Reservation(
-        reservation=row.reservation,
-        table=row.table_id,
-        epoch=row.epoch,
-        sitting=row.sitting,
-        player=row.player,
-        seat=row.seat,
-        currency=row.currency,
-        amount_minor=row.amount,
-        state=ReservationState(row.state),
-        opened_ms=row.opened_ms,
-        expires_ms=row.expires_ms,
-        closed_ms=row.closed_ms,
-    )

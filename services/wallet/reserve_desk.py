@@ -6,6 +6,10 @@ beginning. What it holds is the whole balance of an account of its own, which is
 
 from __future__ import annotations
 
+from typing import Any
+
+from sqlalchemy import Row
+
 from services.runtime.errors import Fault
 from services.wallet import chart, limits
 from services.wallet import commands as c
@@ -99,7 +103,7 @@ def release_reservation(books: Books, command: c.ReleaseReservation) -> c.Releas
     """
     if command.reservation not in books.reservations:
         _add(books, _tombstone(books, command))
-        raise _not_found(command.reservation)
+        raise reservation_not_found(command.reservation)
     row = _require(books, command)
     if row.state is ReservationState.COMMITTED:
         raise _closed(row, row.state)
@@ -114,8 +118,8 @@ def expire_reservation(books: Books, command: c.ExpireReservation) -> c.Released
     return _give_back(books, row, ReservationState.EXPIRED)
 
 
-def reservation_of(row: ReservationRow) -> c.Reservation:
-    """A reservation's row as the house shows it."""
+def reservation_of(row: ReservationRow | Row[Any]) -> c.Reservation:
+    """A reservation's row, in the books or read alone, as the house shows it."""
     return c.Reservation(
         reservation=row.reservation,
         table=row.table_id,
@@ -125,7 +129,7 @@ def reservation_of(row: ReservationRow) -> c.Reservation:
         seat=row.seat,
         currency=row.currency,
         amount_minor=row.amount,
-        state=row.state,
+        state=ReservationState(row.state),
         opened_ms=row.opened_ms,
         expires_ms=row.expires_ms,
         closed_ms=row.closed_ms,
@@ -143,7 +147,7 @@ def _give_back(books: Books, row: ReservationRow, state: ReservationState) -> c.
 def _require(books: Books, command: c.CommitReservation | c.ReleaseReservation | c.ExpireReservation) -> ReservationRow:
     row = books.reservations.get(command.reservation)
     if row is None or row.table_id != command.table or not row.player:
-        raise _not_found(command.reservation)
+        raise reservation_not_found(command.reservation)
     return row
 
 
@@ -186,7 +190,8 @@ def _closed(row: ReservationRow, state: ReservationState) -> Fault:
     )
 
 
-def _not_found(reservation: str) -> Fault:
+def reservation_not_found(reservation: str) -> Fault:
+    """The refusal for a reservation that this table does not have."""
     return Fault(
         "RESERVATION_NOT_FOUND", f"there is no reservation {reservation} at this table", reservation=reservation
     )

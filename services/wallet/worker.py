@@ -8,7 +8,6 @@ closes the ledger for new hands. One round at a time: two would only do the same
 from __future__ import annotations
 
 import asyncio
-import socket
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
@@ -19,8 +18,9 @@ from celery.signals import setup_logging
 from services.runtime import telemetry
 from services.runtime.clock import Clock, SystemClock
 from services.runtime.database import Database
+from services.runtime.metrics_page import serve_metrics
 from services.runtime.tasks import AUDIT_LEDGER, CHECK_NEW_ENTRIES, LEDGER_QUEUE, TASK_LIMIT_SECONDS, make_app
-from services.runtime.workers import keep_logging, serve_metrics
+from services.runtime.workers import keep_logging, worker_of
 from services.wallet import metrics
 from services.wallet.auditing import Auditor
 from services.wallet.settings import WalletSettings
@@ -72,19 +72,9 @@ def main() -> int:
     clock = SystemClock()
     app = make_app(settings.broker_url.get_secret_value(), consumes=LEDGER_QUEUE)
     add_tasks(app, Auditor(database, clock), clock)
-    stop_metrics = serve_metrics(settings)
+    _, stop_metrics = serve_metrics(settings)
     _UP.set(1)
-    worker = app.Worker(
-        pool="threads",
-        concurrency=1,
-        queues=[LEDGER_QUEUE],
-        without_gossip=True,
-        without_mingle=True,
-        without_heartbeat=True,
-        loglevel=settings.log_level.upper(),
-        hostname=f"wallet@{socket.gethostname()}",
-        quiet=True,
-    )
+    worker = worker_of(app, settings, "wallet", LEDGER_QUEUE)
     try:
         worker.start()
     finally:

@@ -6,7 +6,7 @@ import asyncio
 
 from fivedraw.table.v1 import table_pb2
 
-from tests.simulation.seated import BUY_IN, Tester, on_virtual_time, refused
+from tests.simulation.seated import BUY_IN, Seated, Tester, on_virtual_time, refused
 
 
 @on_virtual_time
@@ -133,8 +133,8 @@ async def test_who_leaves_out_of_turn_is_folded_when_the_turn_comes(tester: Test
     await tester.until(lambda state: len(state.seats) == 2)
 
 
-@on_virtual_time
-async def test_an_all_in_player_who_leaves_stays_live_to_the_showdown(tester: Tester) -> None:
+async def one_all_in(tester: Tester) -> tuple[Seated, Seated]:
+    """Two who watch, the first of them all-in, the other to act."""
     await tester.open()
     players = await tester.seated(2)
     for player in players:
@@ -142,6 +142,12 @@ async def test_an_all_in_player_who_leaves_stays_live_to_the_showdown(tester: Te
     shover = await tester.turn()
     await shover.act(table_pb2.ACTION_KIND_RAISE, to_minor=BUY_IN)
     caller = await tester.turn()
+    return shover, caller
+
+
+@on_virtual_time
+async def test_an_all_in_player_who_leaves_stays_live_to_the_showdown(tester: Tester) -> None:
+    shover, caller = await one_all_in(tester)
     await shover.ask("LeaveTable")
     await caller.act(table_pb2.ACTION_KIND_CALL)
     await tester.play_out()
@@ -152,13 +158,7 @@ async def test_an_all_in_player_who_leaves_stays_live_to_the_showdown(tester: Te
 
 @on_virtual_time
 async def test_an_all_in_player_who_drops_stays_live_to_the_showdown(tester: Tester) -> None:
-    await tester.open()
-    players = await tester.seated(2)
-    for player in players:
-        await player.watch()
-    shover = await tester.turn()
-    await shover.act(table_pb2.ACTION_KIND_RAISE, to_minor=BUY_IN)
-    caller = await tester.turn()
+    shover, caller = await one_all_in(tester)
     await shover.hang_up()
     await tester.until(lambda state: not state.seat_of(shover.player).connected)
     await caller.act(table_pb2.ACTION_KIND_CALL)
