@@ -28,6 +28,7 @@ from services.cli.commands.reach import house_endpoints
 from services.cli.house.folder import Folder
 from services.cli.house.keys import HouseKeys, existing
 from services.cli.house.ports import Ports
+from services.cli.house.readiness import await_ready
 from services.cli.house.supervision import Supervisor
 
 # Long enough for a machine that is busy with other tests; it is no promise of the house.
@@ -79,12 +80,17 @@ class EmbeddedHouse:
         self.until(lambda: "bots play at" in self.said(), START_SECONDS)
         return self
 
+    def check_running(self) -> None:
+        """Fails, with what the house said last, if it has ended."""
+        assert self._process is not None
+        ended = self._process.poll() is not None or "stopping: " in self.said()
+        assert not ended, f"the house ended:\n{self.said()}\n{self.logs()}"
+
     def until(self, holds: Callable[[], bool], seconds: float = START_SECONDS) -> None:
         """Waits until something holds, while the house runs."""
         limit = time.monotonic() + seconds
         while not holds():
-            assert self._process is not None
-            assert self._process.poll() is None, f"the house ended:\n{self.said()}\n{self.logs()}"
+            self.check_running()
             assert time.monotonic() < limit, f"it never came to be:\n{self.said()}\n{self.logs()}"
             time.sleep(0.05)
 
@@ -125,8 +131,12 @@ class EmbeddedHouse:
         return pid
 
     def await_restart(self, name: str, killed: int) -> None:
-        """Waits until the process has been started again."""
+        """Waits until the process has been started again, and takes calls if it is one that does."""
         self.until(lambda: self.pid(name) not in (0, killed))
+        ports = Ports(self.port_base)
+        served = {"table": ports.tables[0], "deck": ports.deck, "wallet": ports.wallet, "history": ports.history}
+        if name in served:
+            asyncio.run(await_ready(self.supervisor, {name: served[name]}))
 
     @property
     def supervisor(self) -> Supervisor:
@@ -179,9 +189,11 @@ class Onlooker:
     guards: dict[str, CardGuard] = field(default_factory=dict)
     # Every hand that was shown to everybody.
     shown: list[list[str]] = field(default_factory=list)
+    house: EmbeddedHouse | None = None
 
     @contextlib.asynccontextmanager
     async def watching(self, house: EmbeddedHouse) -> AsyncIterator[Self]:
+        self.house = house
         async with house.client("onlooker", "player") as client, asyncio.TaskGroup() as tasks:
             watching = []
             for table in self.tables:
@@ -207,14 +219,17 @@ class Onlooker:
         """Finished hands so far, by table."""
         return {name: record.hands_finished for name, record in self.records.items()}
 
-    async def until_all_go_on(self, before: dict[str, int], hands: int, seconds: float) -> None:
-        """Waits until every table has finished so many more hands."""
+    async def until_all_go_on(self, before: dict[str, int], hands: int, seconds: float, after: str = "") -> None:
+        """Waits until every table has finished so many more hands; `after` says what happened before, for a failure."""
+        assert self.house is not None
         try:
             async with asyncio.timeout(seconds):
-                while not all(now >= before[name] + hands for name, now in self.hands().items()):  # noqa: ASYNC110
+                while not all(now >= before[name] + hands for name, now in self.hands().items()):
+                    self.house.check_running()
                     await asyncio.sleep(0.02)
         except TimeoutError:
-            raise AssertionError(f"within {seconds} s from {before} only to {self.hands()}") from None
+            words = f"{after}: within {seconds} s from {before} only to {self.hands()}"
+            raise AssertionError(f"{words}\n{self.house.said()}\n{self.house.logs()}") from None
 
     def broken_promises(self) -> list[str]:
         gaps = [str(gap) for stream in self.streams.values() for gap in stream.violations]

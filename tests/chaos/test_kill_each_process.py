@@ -28,7 +28,7 @@ async def test_play_goes_on_after_kill_9_of_each_process(tmp_path: Path):
                 killed = await asyncio.to_thread(house.kill, name)
                 await asyncio.to_thread(house.await_restart, name, killed)
                 # The hand being played when the process died may end void; the one after it is played out.
-                await seen.until_all_go_on(seen.hands(), 2, GOES_ON_WITHIN_SECONDS)
+                await seen.until_all_go_on(seen.hands(), 2, GOES_ON_WITHIN_SECONDS, f"{name} was killed")
         summary = await asyncio.to_thread(house.end)
 
     assert seen.broken_promises() == []

@@ -14,7 +14,7 @@ from fivedraw.table.v1 import table_service_pb2, table_service_pb2_grpc
 from fivedraw_client import errors
 from fivedraw_client.calls import Caller, new_id
 from fivedraw_client.mirror import TableMirror
-from fivedraw_client.retries import is_passing
+from fivedraw_client.retries import is_passing, repeat
 from fivedraw_client.sequence import SequenceKeeper
 
 Update = table_service_pb2.WatchTableResponse
@@ -152,14 +152,19 @@ class PlayStream(TableStream):
         request = table_service_pb2.SubmitActionRequest(
             table=self.table, hand=hand, turn=turn, action_id=action_id or new_id(), action=action
         )
+        try:
+            async with asyncio.timeout(ACTION_SECONDS):
+                # A house that cannot reach its own stores refuses what may succeed a moment later.
+                return await repeat(lambda: self._answer_to(request), self._caller.policy, self._caller.rng)
+        except TimeoutError as late:
+            raise errors.UnavailableError("the action was not answered in time") from late
+
+    async def _answer_to(self, request: table_service_pb2.SubmitActionRequest) -> int:
         answer: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._unanswered[request.action_id] = (request, answer)
         try:
             await self._send(request)
-            async with asyncio.timeout(ACTION_SECONDS):
-                return await answer
-        except TimeoutError as late:
-            raise errors.UnavailableError("the action was not answered in time") from late
+            return await answer
         finally:
             self._unanswered.pop(request.action_id, None)
 

@@ -122,26 +122,32 @@ class BotPlayer:
         if seat is None:
             await self._sit_down()
         elif self.stream.mirror.my_turn():
-            await self._take_turn(seat)
+            await self._take_turn()
         elif not self.stream.mirror.hand_is_on() or not seat.dealt_in:
             await self._keep_house(seat)
 
     # The hand
 
-    async def _take_turn(self, seat: table_pb2.SeatView) -> None:
+    async def _take_turn(self) -> None:
         view = self.view
         turn = (view.hand, view.turn.turn)
         if turn == self._answered or not view.HasField("your_actions"):
             return
         await self._think()
-        if not self.stream.mirror.my_turn() or (view.hand, view.turn.turn) != turn:
+        view, now = self.view, self.stream.mirror.own_seat()
+        if now is None or not self.stream.mirror.my_turn() or (view.hand, view.turn.turn) != turn:
             return
-        spot = policy.Spot(tuple(view.your_cards), view.your_actions, view.pot_minor, seat.stack_minor)
+        spot = policy.Spot(tuple(view.your_cards), view.your_actions, view.pot_minor, now.stack_minor)
         self._answered = turn
         if spot.legal.cut and self._rng.random() < _DOES_NOT_CUT:
             # Who does not answer has not cut; the hand goes on when the clock says so.
             return
-        await self._act(policy.choose(spot, self._temper, self._rng), turn)
+        try:
+            await self._act(policy.choose(spot, self._temper, self._rng), turn)
+        except UnavailableError:
+            # The house is away for longer than the client is patient; the turn is still this bot's.
+            self._answered = (0, 0)
+            raise
 
     async def _act(self, action: table_service_pb2.Action, turn: tuple[int, int]) -> None:
         hand, number = turn
@@ -195,10 +201,14 @@ class BotPlayer:
     async def _see_to_the_seat(self, seat: table_pb2.SeatView, now: float) -> None:
         options = self.view.table.options
         least, most = options.buy_in_min_minor, options.buy_in_max_minor
-        if seat.stack_minor == 0 or (seat.stack_minor < least and self._rng.random() < _TOPS_UP):
+        # The seat goes on changing while calls are under way; what is decided on is what it is now.
+        stack = seat.stack_minor
+        room = most - stack
+        if stack == 0 or (stack < least <= room and self._rng.random() < _TOPS_UP):
+            amount = self._rng.randint(least, room)
             await self._ensure_cash(most)
-            await self.client.top_up(self._table, self._rng.randint(least, most - seat.stack_minor))
-            self.actions["top_up" if seat.stack_minor else "buy_in_again"] += 1
+            await self.client.top_up(self._table, amount)
+            self.actions["top_up" if stack else "buy_in_again"] += 1
             return
         chance = self._rng.random()
         if chance < _LEAVES:

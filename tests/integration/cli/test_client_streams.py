@@ -235,6 +235,35 @@ async def test_an_action_on_a_stream_that_breaks_is_sent_again_on_the_next(table
     assert servicer.asked == [(0, 0), (1, 10)]
 
 
+async def test_what_may_pass_is_tried_again_over_the_same_stream(table):
+    servicer, client = table
+    away = Fault("SERVICE_UNAVAILABLE", "the tables' store is out of reach")
+    servicer.script = [[snapshot(1, 10)]]
+    servicer.answers = [away, away, 12]
+    async with client().play("tables/t") as stream:
+        reading = asyncio.create_task(take(stream, 2))
+        await until(lambda: stream.keeper.position is not None)
+        assert await stream.act(FOLD, hand=4, turn=9) == 12
+        reading.cancel()
+    assert len(servicer.actions) == 3
+    assert len({action_id for action_id, _ in servicer.actions}) == 1
+    assert servicer.asked == [(0, 0)]
+
+
+async def test_what_never_passes_is_told_after_as_many_tries_as_allowed(table):
+    servicer, client = table
+    servicer.script = [[snapshot(1, 10)]]
+    servicer.answers = [Fault("SERVICE_UNAVAILABLE", "the tables' store is out of reach")] * 9
+    async with client().play("tables/t") as stream:
+        reading = asyncio.create_task(take(stream, 2))
+        await until(lambda: stream.keeper.position is not None)
+        with pytest.raises(UnavailableError) as failure:
+            await stream.act(FOLD, hand=4, turn=9)
+        reading.cancel()
+    assert failure.value.reason == "SERVICE_UNAVAILABLE"
+    assert len(servicer.actions) == QUICK.attempts
+
+
 async def test_who_may_not_call_is_told_so(table):
     _, client = table
     with pytest.raises(NotAllowedError) as failure:
