@@ -39,7 +39,7 @@ OBSERVERS = 100
 # Streams of one caller are bounded, so the observers are several callers.
 OBSERVING_CALLERS = 4
 OBSERVER_NICE = 10
-ROUNDS = 3
+ROUNDS = 6
 PACE_SECONDS = 0.25
 SETTLE_SECONDS = 2.0
 ECHO = "/bench.Echo/Echo"

@@ -7,6 +7,7 @@ some or bring our own back. Each watcher therefore counts sequences itself, and 
 from __future__ import annotations
 
 import asyncio
+from itertools import chain
 from typing import Final
 
 from fivedraw.table.v1 import table_service_pb2
@@ -63,32 +64,36 @@ class Fanout:
     """The watchers of one table."""
 
     def __init__(self) -> None:
-        self._watchers: set[Watcher] = set()
+        self._players: set[Watcher] = set()
+        self._observers: set[Watcher] = set()
 
     @property
     def is_empty(self) -> bool:
         """Whether nobody watches here."""
-        return not self._watchers
+        return not self._players and not self._observers
 
     @property
     def observers(self) -> int:
         """How many watch here without a seat."""
-        return sum(watcher.is_observer for watcher in self._watchers)
+        return len(self._observers)
 
     def add(self, is_observer: bool = False) -> Watcher:
         """A new watcher; it gets every commit offered from now on."""
         watcher = Watcher(is_observer)
-        self._watchers.add(watcher)
+        self._watchers_like(watcher).add(watcher)
         metrics.WATCHERS.inc()
         return watcher
 
     def remove(self, watcher: Watcher) -> None:
         """Ends a watcher."""
-        self._watchers.discard(watcher)
+        self._watchers_like(watcher).discard(watcher)
         metrics.WATCHERS.dec()
 
     def offer(self, batch: Batch) -> None:
-        """Hands a commit to everybody."""
+        """Hands a commit to everybody, first to those who play: their clocks run, and observers may be many."""
         offer = Offer(batch)
-        for watcher in self._watchers:
+        for watcher in chain(self._players, self._observers):
             watcher.offer(offer)
+
+    def _watchers_like(self, watcher: Watcher) -> set[Watcher]:
+        return self._observers if watcher.is_observer else self._players

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from fivedraw.table.v1 import event_pb2
 
@@ -47,6 +49,29 @@ def test_all_watchers_of_a_commit_share_it():
     table.remove(first)
     table.remove(second)
     assert table.is_empty
+
+
+async def test_players_are_woken_before_observers():
+    table = Fanout()
+    woken: list[str] = []
+    told = asyncio.Event()
+
+    async def watch(name: str, is_observer: bool) -> None:
+        watcher = table.add(is_observer)
+        await watcher.queue.get()
+        woken.append(name)
+        if len(woken) == 12:
+            told.set()
+
+    names = [(f"observer {number}", True) for number in range(10)] + [("ann", False), ("bob", False)]
+    async with asyncio.TaskGroup() as tasks:
+        for name, is_observer in names:
+            tasks.create_task(watch(name, is_observer))
+        await asyncio.sleep(0)
+        table.offer(batch())
+        await told.wait()
+    assert set(woken[:2]) == {"ann", "bob"}
+    assert set(woken[2:]) == {name for name, is_observer in names if is_observer}
 
 
 def test_a_watcher_without_room_gets_nothing_more_and_the_others_all(monkeypatch: pytest.MonkeyPatch):
