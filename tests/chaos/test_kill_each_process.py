@@ -11,7 +11,7 @@ from tests.embedded import Onlooker, bot_tables, embedded_house
 
 TABLES = 5
 PLAYERS = 3
-KILLED = ["table", "deck", "wallet", "worker", "redis", "history", "beat"]
+KILLED = ["table", "deck", "wallet", "worker", "redis", "history", "beat", "wallet-worker", "console"]
 # What the house promises: from the restart of the process until every table has dealt on.
 GOES_ON_WITHIN_SECONDS = 10.0
 FIRST_HANDS_WITHIN_SECONDS = 60.0
