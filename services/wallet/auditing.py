@@ -13,8 +13,8 @@ from services.runtime.clock import Clock
 from services.runtime.database import Database, DatabaseBusyError
 from services.wallet import audit, chain, checking, metrics, reads
 from services.wallet import commands as c
-from services.wallet.commits import close_ledger
-from services.wallet.schema import ledger_state
+from services.wallet.commits import REASON_CHARACTERS_MAX, close_ledger
+from services.wallet.schema import ledger_state, table_ledgers
 
 # How many seals one round may add before it lets others write.
 SEALS_PER_ROUND_MAX: Final = 20
@@ -98,7 +98,7 @@ class Auditor:
 
     async def _close(self, reason: str) -> None:
         _log.critical("the ledger is closed for new hands", reason=reason)
-        await self._db.write(close_ledger, reason[:500])
+        await self._db.write(close_ledger, reason[:REASON_CHARACTERS_MAX])
 
 
 async def end(task: asyncio.Task[None]) -> None:
@@ -116,3 +116,11 @@ def _reopen(conn: Connection, now_ms: int) -> None:
     if closed:
         _log.warning("a clean audit reopens the ledger", was_closed_by=closed)
     conn.execute(update(ledger_state).where(ledger_state.c.id == 1).values(closed_reason="", audited_ms=now_ms))
+    opened = conn.execute(
+        update(table_ledgers)
+        .where(table_ledgers.c.closed_reason != "")
+        .values(closed_reason="")
+        .returning(table_ledgers.c.table_id)
+    )
+    for (table,) in opened:
+        _log.warning("a clean audit reopens a table", table=table)

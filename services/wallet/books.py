@@ -53,7 +53,10 @@ class AccountRow:
 
 @dataclass(slots=True)
 class TableRow:
-    """What the ledger knows of a table; hand numbers and epochs are 0 where there is none."""
+    """What the ledger knows of a table; hand numbers and epochs are 0 where there is none.
+
+    `closed_reason` says why it takes no new hand, and is empty where it does.
+    """
 
     table_id: str
     currency: str
@@ -63,6 +66,7 @@ class TableRow:
     last_hand: int
     open_hand: int
     carry_since_hand: int
+    closed_reason: str
 
 
 @dataclass(slots=True)
@@ -164,6 +168,7 @@ class Books:
     reservations: dict[str, ReservationRow] = field(default_factory=dict)
     limits: dict[str, LimitRow] = field(default_factory=dict)
     batches: dict[str, StoredBatch] = field(default_factory=dict)
+    paid_in: dict[tuple[str, int], dict[str, int]] = field(default_factory=dict)
     new_players: dict[str, PlayerRow] = field(default_factory=dict)
     new_accounts: dict[str, AccountRow] = field(default_factory=dict)
     new_hands: dict[tuple[str, int], HandRow] = field(default_factory=dict)
@@ -246,6 +251,18 @@ class Books:
         account = chart.cash_account(player, currency)
         self.open_account(account, AccountKind.PLAYER, player, currency)
         return account
+
+    def post_to_pot(self, at: tuple[str, int], moves: Sequence[Move]) -> None:
+        """Applies the moves of a hand's step as `post` does, and keeps `paid_in` of that hand, where it was read."""
+        self.post(moves)
+        paid = self.paid_in.get(at)
+        if paid is None:
+            return
+        for move in moves:
+            if move.code in chart.PAYING_IN:
+                paid[move.debit] = paid.get(move.debit, 0) + move.amount_minor
+            elif move.code in chart.PAYING_BACK:
+                paid[move.credit] = paid.get(move.credit, 0) - move.amount_minor
 
     def post(self, moves: Sequence[Move]) -> None:
         """Applies all moves, or raises a `Fault` and applies none.

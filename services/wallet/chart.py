@@ -92,6 +92,10 @@ MOVES: Final[dict[TransferCode, frozenset[tuple[AccountKind, AccountKind]]]] = {
     _C.RELEASE: frozenset({(_K.RESERVED, _K.PLAYER)}),
 }
 
+# What a sitting paid into a hand's pot, and what it got back of that: unmatched, or because the hand is void.
+PAYING_IN: Final = frozenset({_C.ANTE, _C.BLIND, _C.BET})
+PAYING_BACK: Final = frozenset({_C.RETURN, _C.VOID})
+
 _OWNED: Final = frozenset({AccountKind.PLAYER, AccountKind.STACK})
 
 # The codes whose debit, or credit, may be a player's cash or a stack: the sides that statements are made of, and that

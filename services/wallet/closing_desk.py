@@ -68,7 +68,7 @@ def refund_carry(conn: Connection, books: Books, command: c.RefundCarry) -> c.Ca
     if not amount:
         return c.CarryRefunded(0)
     paid = store.contributions(conn, table.table_id, table.carry_since_hand, table.last_hand)
-    names = {account.removeprefix("stack/"): amount for account, amount in paid.items()}
+    names = {account.removeprefix("stack/"): amount for account, amount in paid.items() if amount > 0}
     store.load_sittings(conn, books, names)
     payers = sorted((_payer(books, name) for name in names), key=lambda row: (row.seat, row.opened_ms, row.sitting))
     if not payers:
@@ -116,9 +116,13 @@ def _undo(conn: Connection, books: Books, table: TableRow, hand: HandRow, reason
     carried = store.carried_in(conn, hand.table_id, hand.hand)
     if sum(paid.values()) + carried != books.balance(pot):
         raise BooksBrokenError(f"{pot} holds {books.balance(pot)}, its entries say {sum(paid.values()) + carried}")
-    moves = [
+    # A hand opened before returns were held to what was paid may have given too much back: that comes first, as a bet
+    # into the pot. The stack has it, since the hand has locked it.
+    moves = [Move(TransferCode.BET, account, pot, -amount) for account, amount in sorted(paid.items()) if amount < 0]
+    moves += [
         Move(TransferCode.VOID, pot, _refunded_account(conn, books, account.removeprefix("stack/")), amount)
         for account, amount in sorted(paid.items())
+        if amount > 0
     ]
     if carried:
         moves.append(Move(TransferCode.VOID, pot, chart.carry_account(hand.table_id), carried))

@@ -18,10 +18,12 @@ from services.runtime.errors import Fault
 from services.wallet import commands as c
 from services.wallet import group, metrics
 from services.wallet.books import BooksBrokenError
-from services.wallet.schema import ledger_state
+from services.wallet.schema import ledger_state, table_ledgers
 
 # Two processes that first write the same id at the same moment: the later one reads it on its next attempt.
 COLLISIONS_MAX: Final = 4
+
+REASON_CHARACTERS_MAX: Final = 500
 
 _log = telemetry.logger("wallet.commits")
 
@@ -130,11 +132,30 @@ class GroupCommitter:
         return await self._db.write(group.decide_group, asked, self._shard, self._clock.now_ms(), self._failpoint)
 
     async def _give_up(self, command: c.Command, error: Exception) -> Fault:
-        """The books contradict themselves or their schema: no new hand until somebody has looked."""
+        """The books contradict themselves or their schema: no new hand until somebody has looked.
+
+        A table's contradiction stops that table alone: its chips are in no other table's accounts, and whether more is
+        wrong is for the checks and audits to say, which close the whole ledger.
+        """
         metrics.BROKEN.inc()
-        _log.critical("the books are broken", command=type(command).__name__, error=str(error))
-        await self._db.write(close_ledger, f"{type(command).__name__}: {error}"[:500])
+        operation = type(command).__name__
+        table = command.table if isinstance(command, c.TableCommand) else ""
+        _log.critical("the books are broken", command=operation, table=table, error=str(error))
+        reason = f"{operation}: {error}"[:REASON_CHARACTERS_MAX]
+        if table:
+            await self._db.write(close_table, table, reason)
+        else:
+            await self._db.write(close_ledger, reason)
         return Fault("INTERNAL", "the ledger stopped at a contradiction; it was recorded and nothing was moved")
+
+
+def close_table(conn: Connection, table: str, reason: str) -> None:
+    """Stops new hands at one table until a clean audit; the first reason stays."""
+    conn.execute(
+        update(table_ledgers)
+        .where(table_ledgers.c.table_id == table, table_ledgers.c.closed_reason == "")
+        .values(closed_reason=reason)
+    )
 
 
 def close_ledger(conn: Connection, reason: str) -> None:

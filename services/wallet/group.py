@@ -118,8 +118,10 @@ def _decide(conn: Connection, books: Books, key: str, command: c.Command) -> c.A
     stored = books.batches.get(key) if key else None
     if stored is not None:
         return _again(stored, command)
-    if books.closed_reason and isinstance(command, c.PostForced):
-        return Fault("LEDGER_CLOSED", f"no new hand: {books.closed_reason}")
+    if isinstance(command, c.PostForced):
+        closed = _closed(books, command.table)
+        if closed is not None:
+            return closed
     try:
         answer = _answer(conn, books, command)
     except Fault as fault:
@@ -137,6 +139,16 @@ def _decide(conn: Connection, books: Books, key: str, command: c.Command) -> c.A
             return answer
     _record(books, key, command, outcome=OK, answer=msgspec.json.encode(answer).decode())
     return answer
+
+
+def _closed(books: Books, table: str) -> Fault | None:
+    """The refusal of a new hand where the ledger, or this table's part of it, is closed. It is not stored."""
+    if books.closed_reason:
+        return Fault("LEDGER_CLOSED", f"no new hand: {books.closed_reason}")
+    reason = books.at_table(table).closed_reason
+    if reason:
+        return Fault("LEDGER_CLOSED", f"no new hand at table {table}: {reason}", table=f"tables/{table}")
+    return None
 
 
 def _answer(conn: Connection, books: Books, command: c.Command) -> c.Answer:

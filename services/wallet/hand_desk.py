@@ -39,7 +39,7 @@ def post_forced(books: Books, command: c.PostForced) -> c.Pot:
     moves = [Move(line.code, chart.stack_account(line.sitting), pot, line.amount_minor) for line in command.postings]
     if command.carry_in_minor:
         moves.insert(0, Move(TransferCode.CARRY_IN, carry, pot, command.carry_in_minor))
-    books.post(moves)
+    books.post_to_pot((command.table, command.hand), moves)
     settle_currency(books, table, command.currency)
     _open_hand(books, table, command, seated)
     return c.Pot(books.balance(pot))
@@ -49,7 +49,7 @@ def collect_bets(books: Books, command: c.CollectBets) -> c.Pot:
     """Moves a round's bets into the pot.
 
     Refused with STALE_EPOCH, HAND_CLOSED, HAND_NOT_OPEN, STEP_OUT_OF_ORDER (the round, or a later one, is in),
-    SITTING_NOT_DEALT_IN, INSUFFICIENT_FUNDS, BALANCE_OVERFLOW.
+    SITTING_NOT_DEALT_IN, RETURN_TOO_LARGE, INSUFFICIENT_FUNDS, BALANCE_OVERFLOW.
     """
     at_epoch(books, command.table, command.epoch)
     hand = require_open_hand(books, command.table, command.hand)
@@ -57,6 +57,7 @@ def collect_bets(books: Books, command: c.CollectBets) -> c.Pot:
         raise Fault(
             "STEP_OUT_OF_ORDER",
             f"round {hand.last_round} of hand {command.hand} is in",
+            step=str(hand.steps),
             round=str(hand.last_round),
             hand=str(command.hand),
         )
@@ -64,7 +65,8 @@ def collect_bets(books: Books, command: c.CollectBets) -> c.Pot:
     pot = chart.pot_account(command.table, command.hand)
     moves = [Move(line.code, chart.stack_account(line.sitting), pot, line.amount_minor) for line in command.bets]
     moves += [Move(line.code, pot, chart.stack_account(line.sitting), line.amount_minor) for line in command.returned]
-    books.post(moves)
+    _require_paid(books, hand, moves)
+    books.post_to_pot((command.table, command.hand), moves)
     hand.last_round = command.round
     hand.steps += 1
     books.changed_hands.add((hand.table_id, hand.hand))
@@ -74,7 +76,7 @@ def collect_bets(books: Books, command: c.CollectBets) -> c.Pot:
 def award_pot(books: Books, command: c.AwardPot) -> c.Awarded:
     """Pays the pot out to the unit, closes the hand, unlocks its stacks.
 
-    Refused with STALE_EPOCH, HAND_CLOSED, HAND_NOT_OPEN, SITTING_NOT_DEALT_IN, POT_MISMATCH.
+    Refused with STALE_EPOCH, HAND_CLOSED, HAND_NOT_OPEN, SITTING_NOT_DEALT_IN, POT_MISMATCH, RETURN_TOO_LARGE.
     """
     table = at_epoch(books, command.table, command.epoch)
     hand = require_open_hand(books, command.table, command.hand)
@@ -88,6 +90,7 @@ def award_pot(books: Books, command: c.AwardPot) -> c.Awarded:
             pot_minor=str(books.balance(pot)),
         )
     moves = [Move(line.code, pot, chart.stack_account(line.sitting), line.amount_minor) for line in command.wins]
+    _require_paid(books, hand, moves)
     if command.rake_minor:
         rake = chart.rake_account(table.currency, books.shard)
         books.open_account(rake, AccountKind.RAKE, "house", table.currency)
@@ -171,6 +174,30 @@ def _require_new_hand(books: Books, table: TableRow, number: int) -> None:
         raise Fault(
             "OTHER_HAND_OPEN", f"hand {table.open_hand} is open at table {table.table_id}", hand=str(table.open_hand)
         )
+
+
+def _require_paid(books: Books, hand: HandRow, moves: Iterable[Move]) -> None:
+    """Refuses to return to a sitting more than it put into this hand's pot, bets of the same step counted."""
+    paid = books.paid_in.get((hand.table_id, hand.hand))
+    if paid is None:
+        return
+    left = dict(paid)
+    for move in moves:
+        if move.code in chart.PAYING_IN:
+            left[move.debit] = left.get(move.debit, 0) + move.amount_minor
+        elif move.code is TransferCode.RETURN:
+            most = left.get(move.credit, 0)
+            if move.amount_minor > most:
+                sitting = move.credit.removeprefix("stack/")
+                raise Fault(
+                    "RETURN_TOO_LARGE",
+                    f"{move.amount_minor} to {sitting}, of whose chips hand {hand.hand} holds {most}",
+                    sitting=sitting,
+                    hand=str(hand.hand),
+                    returned_minor=str(move.amount_minor),
+                    paid_minor=str(most),
+                )
+            left[move.credit] = most - move.amount_minor
 
 
 def _require_locked(books: Books, hand: HandRow, names: Iterable[str]) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeGuard
 
 from services.wallet import chart
 from services.wallet import commands as c
 from services.wallet.books import Books
+from services.wallet.chart import TransferCode
 
 # These end or read a hand, or list the table's stacks: they need every open sitting of their table.
 _WHOLE_TABLE: Final = c.AwardPot | c.VoidHand | c.RefundCarry | c.FenceTable
@@ -27,6 +28,11 @@ def whole_tables(wanted: Sequence[c.Command]) -> list[str]:
 def hands(wanted: Sequence[c.Command]) -> set[tuple[str, int]]:
     """The hands named, as (table, hand)."""
     return {(command.table, command.hand) for command in wanted if isinstance(command, c.HandCommand)}
+
+
+def hands_giving_back(wanted: Sequence[c.Command]) -> set[tuple[str, int]]:
+    """The hands in which chips are given back as unmatched: what was paid into them must be known."""
+    return {(command.table, command.hand) for command in wanted if _gives_back(command)}
 
 
 def sittings(wanted: Sequence[c.Command]) -> set[str]:
@@ -111,6 +117,16 @@ def limited(wanted: Sequence[c.Command], books: Books) -> set[str]:
                 if row is not None:
                     names.add(chart.cash_account(row.player, row.currency))
     return names
+
+
+def _gives_back(command: c.Command) -> TypeGuard[c.CollectBets | c.AwardPot]:
+    match command:
+        case c.CollectBets():
+            return bool(command.returned)
+        case c.AwardPot():
+            return any(line.code is TransferCode.RETURN for line in command.wins)
+        case _:
+            return False
 
 
 def _of_reservation(books: Books, reservation: str) -> set[str]:

@@ -92,6 +92,7 @@ table_ledgers: Final = Table(
     Column("last_hand", BigInteger, nullable=False),
     Column("open_hand", BigInteger, nullable=False),
     Column("carry_since_hand", BigInteger, nullable=False),
+    Column("closed_reason", Text, nullable=False),
 )
 
 hands: Final = Table(

@@ -24,7 +24,15 @@ from services.wallet.books import (
     StoredBatch,
     TableRow,
 )
-from services.wallet.chart import AccountKind, HandOutcome, PlayerState, ReservationState, TransferCode
+from services.wallet.chart import (
+    PAYING_BACK,
+    PAYING_IN,
+    AccountKind,
+    HandOutcome,
+    PlayerState,
+    ReservationState,
+    TransferCode,
+)
 from services.wallet.row_sets import (
     Row,
     Statement,
@@ -58,7 +66,8 @@ _NUMBERS_ON_SQLITE: Final = """
     SELECT number FROM n"""
 
 _TABLES: Final = """
-    SELECT table_id, currency, epoch, fenced_epoch, fenced_hand, last_hand, open_hand, carry_since_hand
+    SELECT table_id, currency, epoch, fenced_epoch, fenced_hand, last_hand, open_hand, carry_since_hand,
+        closed_reason
     FROM table_ledgers"""
 _BATCHES: Final = "SELECT batch_key, operation, content, outcome, answer FROM batches"
 _ACCOUNTS: Final = "SELECT account, kind, owner, currency, balance, opened_ms FROM accounts"
@@ -95,23 +104,27 @@ def load(conn: Connection, asked: Sequence[tuple[str, c.Command]], shard: int, n
     wanted = [command for _, command in asked]
     tables = needs.tables(wanted)
     if not _load_under_tables(conn, books, asked, tables):
-        fresh = [(name, "", 0, 0, 0, 0, 0, 0) for name in tables if name not in books.tables]
+        fresh = [(name, "", 0, 0, 0, 0, 0, 0, "") for name in tables if name not in books.tables]
         run(conn, [inserted(conn, schema.table_ledgers, fresh, unless_there=True)])
         _load_under_tables(conn, books, asked, tables)
     names = needs.accounts(wanted, books)
     numbers = _NUMBERS_ON_POSTGRESQL if is_postgresql(conn) else _NUMBERS_ON_SQLITE
     # Numbers are taken under all locks, so that on every account they ascend with the commits.
     # Limits are read under those locks too: what a day has used of them must not change before this is decided.
-    found, taken, limited = run(
+    giving_back = sorted(needs.hands_giving_back(wanted))
+    found, taken, limited, *of_hands = run(
         conn,
         [
             locked_among(conn, _ACCOUNTS, "account", names),
             Statement(numbers, (len(asked),)),
             limits.question(conn, needs.limited(wanted, books), now_ms),
+            *(_lines_of_hands(conn, table_id, hand, hand) for table_id, hand in giving_back),
         ],
     )
     _add_accounts(books, found)
     limits.add(books, limited)
+    for at, lines in zip(giving_back, of_hands, strict=True):
+        books.paid_in[at] = _net(lines)
     books.numbers = iter(sorted(number for (number,) in taken))
     return books
 
@@ -131,22 +144,15 @@ def load_sittings(conn: Connection, books: Books, names: Collection[str]) -> Non
 def contributions(conn: Connection, table_id: str, first_hand: int, last_hand: int) -> dict[str, int]:
     """What each stack account put into the pots of these hands and did not get back as unmatched or void.
 
-    Only stacks that paid more than nothing are named. Chips won do not count against what was paid.
+    Stacks that this leaves at nothing are not named. Chips won do not count against what was paid.
     """
-    paid: dict[str, int] = {}
-    into = {TransferCode.ANTE, TransferCode.BLIND, TransferCode.BET}
-    back = {TransferCode.RETURN, TransferCode.VOID}
-    for code, debit, credit, amount in _lines_of_hands(conn, table_id, first_hand, last_hand):
-        if code in into:
-            paid[debit] = paid.get(debit, 0) + amount
-        elif code in back:
-            paid[credit] = paid.get(credit, 0) - amount
-    return {account: amount for account, amount in paid.items() if amount > 0 and account.startswith("stack/")}
+    paid = _net(run(conn, [_lines_of_hands(conn, table_id, first_hand, last_hand)])[0])
+    return {account: amount for account, amount in paid.items() if amount and account.startswith("stack/")}
 
 
 def carried_in(conn: Connection, table_id: str, hand: int) -> int:
     """What a hand took in from the table's carry."""
-    lines = _lines_of_hands(conn, table_id, hand, hand)
+    lines = run(conn, [_lines_of_hands(conn, table_id, hand, hand)])[0]
     return sum(amount for code, _, _, amount in lines if code == TransferCode.CARRY_IN)
 
 
@@ -259,9 +265,19 @@ def _add_owner(books: Books, player: str, *profile: Any) -> None:
         books.players[player] = PlayerRow(player, display_name, display_key, PlayerState(state), created_ms)
 
 
-def _lines_of_hands(conn: Connection, table_id: str, first_hand: int, last_hand: int) -> Sequence[Row]:
+def _lines_of_hands(conn: Connection, table_id: str, first_hand: int, last_hand: int) -> Statement:
     query = _LINES_OF_HANDS.format("%s" if is_postgresql(conn) else "?")
-    return run(conn, [Statement(query, (table_id, first_hand, last_hand))])[0]
+    return Statement(query, (table_id, first_hand, last_hand))
+
+
+def _net(lines: Iterable[Row]) -> dict[str, int]:
+    paid: dict[str, int] = {}
+    for code, debit, credit, amount in lines:
+        if code in PAYING_IN:
+            paid[debit] = paid.get(debit, 0) + amount
+        elif code in PAYING_BACK:
+            paid[credit] = paid.get(credit, 0) - amount
+    return paid
 
 
 def _updated(conn: Connection, table: Table, key_count: int, rows: Sequence[Any]) -> Statement | None:

@@ -18,7 +18,7 @@ from services.runtime.errors import Fault
 from services.wallet import commands as c
 from services.wallet.chart import BALANCE_MAX_MINOR, PlayerState, TransferCode
 from services.wallet.commits import close_ledger
-from tests.integration.wallet.house import House, antes, bets, wins
+from tests.integration.wallet.house import House, antes, bets, returned, wins
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "ledger.md"
 
@@ -154,13 +154,14 @@ async def collect_bets(desk: Desk) -> Repairs:
     await house.award(1)
     await house.forced(2, "ann cid")
     await house.collect(2, 1)
-    command = c.CollectBets("x", "t1", 1, 1, 1, (*bets(cid=5000), *bets(bob=1)))
+    command = c.CollectBets("x", "t1", 1, 1, 1, (*bets(cid=5000), *bets(bob=1)), returned(cid=5001))
     yield command
     yield (command := replace(command, epoch=2))
     yield (command := replace(command, hand=9))
     yield (command := replace(command, hand=2))
     yield (command := replace(command, round=2))
     yield (command := replace(command, bets=bets(cid=5000)))
+    yield (command := replace(command, returned=returned(cid=1)))
     yield replace(command, bets=bets(cid=5))
 
 
@@ -174,7 +175,8 @@ async def award_pot(desk: Desk) -> Repairs:
     yield (command := replace(command, epoch=2))
     yield (command := replace(command, hand=9))
     yield (command := replace(command, hand=2))
-    yield (command := replace(command, wins=wins(cid=6)))
+    yield (command := replace(command, wins=(*wins(cid=6), *returned(ann=8))))
+    yield (command := replace(command, wins=returned(cid=7)))
     yield replace(command, wins=wins(cid=7))
 
 
