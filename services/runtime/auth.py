@@ -41,12 +41,16 @@ _REQUIRED_CLAIMS: Final = ("exp", "iss", "aud", "sub")
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who calls. `expires_at` is in milliseconds since the Unix epoch; `None` for services, whose calls do not end."""
+    """Who calls. `expires_at` is in milliseconds since the Unix epoch; `None` for services, whose calls do not end.
+
+    `approved_by` is the second person's id where the call needs two, else empty.
+    """
 
     kind: Literal["person", "service"]
     id: str
     roles: frozenset[str] = frozenset()
     expires_at: int | None = None
+    approved_by: str = ""
 
     @property
     def is_service(self) -> bool:

@@ -11,7 +11,7 @@ import contextlib
 import inspect
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import grpc
@@ -180,6 +180,8 @@ class Gate(grpc.aio.ServerInterceptor):
         if self._two_people and method in access.TWO_PEOPLE:
             second = await self._authenticator.identify_second(context.invocation_metadata() or ())
             access.check_second(method, identity, second)
+            if identity is not None and second is not None:
+                return replace(identity, approved_by=second.id)
         return identity
 
     def _measured(self, method: str, answer: _Behaviour) -> _Behaviour:

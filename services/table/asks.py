@@ -98,10 +98,11 @@ class Close(Ask, frozen=True):
 
 
 class Void(Ask, frozen=True):
-    """Undo the hand being played."""
+    """Undo the hand being played; `approved_by` is the second person, if there was one."""
 
     hand: int
     reason: str
+    approved_by: str = ""
 
 
 AnyAsk = (

@@ -22,8 +22,8 @@ class Census:
         self._shown_tables: set[tuple[str, str]] = set()
         self._shown_seated: set[str] = set()
 
-    def take(self, state: TableState) -> None:
-        """Counts one table."""
+    def take(self, state: TableState, has_time: bool) -> None:
+        """Counts one table; `has_time` is whether its clock still runs."""
         if state.mode == "closed":
             return
         rulebook = state.rulebook.name
@@ -31,7 +31,8 @@ class Census:
         self._seated[rulebook] += len(state.seats)
         if state.playing is not None and state.mode != "paused":
             epoch, sequence, since = self._moved.get(state.table_id, (0, 0, 0.0))
-            if (epoch, sequence) != (state.epoch, state.sequence):
+            # A player may take all of a clock that runs, and clocks may be long.
+            if (epoch, sequence) != (state.epoch, state.sequence) or has_time:
                 since = self._clock.monotonic()
             self._moving[state.table_id] = (state.epoch, state.sequence, since)
 

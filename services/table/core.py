@@ -222,7 +222,8 @@ def _void(draft: Draft, asked: asks.Void) -> None:
         how = "void" if hand.void else "decided"
         raise Fault("HAND_CLOSED", f"hand {asked.hand} is {how}", hand=str(asked.hand), outcome=how)
     draft.promise(asked.request)
-    outcome.undo(draft, asked.reason, asked.request.caller, asked.request)
+    by = " and ".join(filter(None, (asked.request.caller, asked.approved_by)))
+    outcome.undo(draft, asked.reason, by, asked.request)
 
 
 def _check_open(state: TableState) -> None:

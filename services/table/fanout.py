@@ -42,9 +42,13 @@ class Offer:
 
 
 class Watcher:
-    """One stream's queue. `overflowed` is set when it was too slow; nothing more is queued then."""
+    """One stream's queue. `overflowed` is set when it was too slow; nothing more is queued then.
 
-    def __init__(self, is_observer: bool) -> None:
+    `player` is who watches, empty for the house's own people.
+    """
+
+    def __init__(self, player: str, is_observer: bool) -> None:
+        self.player = player
         self.is_observer = is_observer
         self.queue: asyncio.Queue[Offer] = asyncio.Queue(WATCHER_QUEUE_MAX)
         self.overflowed = False
@@ -73,13 +77,13 @@ class Fanout:
         return not self._players and not self._observers
 
     @property
-    def observers(self) -> int:
-        """How many watch here without a seat."""
-        return len(self._observers)
+    def observers(self) -> set[str]:
+        """The players who watch here without a seat; the house's own people are not counted."""
+        return {watcher.player for watcher in self._observers if watcher.player}
 
-    def add(self, is_observer: bool = False) -> Watcher:
+    def add(self, player: str, is_observer: bool = False) -> Watcher:
         """A new watcher; it gets every commit offered from now on."""
-        watcher = Watcher(is_observer)
+        watcher = Watcher(player, is_observer)
         self._watchers_like(watcher).add(watcher)
         metrics.WATCHERS.inc()
         return watcher

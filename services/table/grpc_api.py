@@ -64,12 +64,13 @@ class TableApi(rpc.TableServiceServicer):
         """Reads one table as the caller sees it."""
         host = await self._house.host(requests.table_id(request.name, "name"))
         state, deadline_ms = await host.view_state()
-        return pb.GetTableResponse(view=words.view(state, current_identity().player, deadline_ms))
+        return pb.GetTableResponse(view=words.view(state, requests.viewer_of(current_identity()), deadline_ms))
 
     async def ListTables(self, request: pb.ListTablesRequest, context: Context) -> pb.ListTablesResponse:
         """Lists tables by name."""
         size = _page_size(request.page_size)
         rulebook, currency = requests.lobby_filter(request.rulebook, request.currency)
+        requests.check_stakes(request.min_stake_minor, request.max_stake_minor)
         wanted = Filter(
             rulebook=rulebook,
             currency=currency,
@@ -198,11 +199,14 @@ class TableApi(rpc.TableServiceServicer):
 
     async def WatchTable(self, request: pb.WatchTableRequest, context: Context) -> AsyncIterator[pb.WatchTableResponse]:
         """Watches a table."""
-        async for response in await self.viewing(current_identity().player, request):
+        async for response in await self.viewing(requests.viewer_of(current_identity()), request):
             yield response
 
     async def viewing(self, player: str, request: pb.WatchTableRequest) -> AsyncIterator[pb.WatchTableResponse]:
-        """A viewer's stream of a table. Raises `INVALID_REQUEST` or `TABLE_NOT_FOUND` before it begins."""
+        """A player's stream of a table, or with an empty name one that sees no seat's cards.
+
+        Raises `INVALID_REQUEST` or `TABLE_NOT_FOUND` before it begins.
+        """
         if request.resume_after < 0 or request.epoch < 0:
             raise requests.invalid("resume_after", "must be a sequence that was told, or 0")
         host = await self._house.host(requests.table_id(request.table))
@@ -230,10 +234,12 @@ class TableApi(rpc.TableServiceServicer):
 
     async def VoidHand(self, request: pb.VoidHandRequest, context: Context) -> pb.VoidHandResponse:
         """Undoes the hand being played."""
-        asked = requests.request_of(current_identity(), request.request_id, request)
+        identity = current_identity()
+        asked = requests.request_of(identity, request.request_id, request)
         if request.hand < 1:
             raise requests.invalid("hand", "must be a hand's number, 1 or more")
-        void = asks.Void(asked, request.hand, requests.reason(request.reason))
+        second = f"operators/{identity.approved_by}" if identity.approved_by else ""
+        void = asks.Void(asked, request.hand, requests.reason(request.reason), second)
         return pb.VoidHandResponse.FromString(await self._asked(requests.table_id(request.table), void))
 
     async def PauseHouse(self, request: pb.PauseHouseRequest, context: Context) -> pb.PauseHouseResponse:

@@ -230,8 +230,8 @@ class House:
     async def _scan_one(self, table_id: str, epoch: int) -> None:
         stored = await self.store.load(table_id)
         host = await self.host(table_id)
-        state, _ = await host.view_state(fresh=False)
-        self._census.take(state)
+        state, deadline_ms = await host.view_state(fresh=False)
+        self._census.take(state, has_time=deadline_ms > host.now_ms())
         if stored is None or stored.at.epoch != epoch:
             await host.check()
         elif stored.deadline_ms:

@@ -15,6 +15,7 @@ from fivedraw.table.v1 import table_pb2, table_service_pb2
 
 from services.runtime.clock import Clock
 from services.runtime.errors import Fault
+from services.table import words
 from services.table.registry import Registry
 from services.table.store import StoreUnavailableError, TableStore
 
@@ -107,7 +108,8 @@ class Lobby:
             rows = await self._store.load_lobby(table_ids) if table_ids else []
         except StoreUnavailableError as error:
             raise Fault("SERVICE_UNAVAILABLE", "the tables' store is out of reach") from error
-        return [table_pb2.Table.FromString(row) for row in rows if row]
+        now_ms = self._clock.now_ms()
+        return [words.at_present(table_pb2.Table.FromString(row), now_ms) for row in rows if row]
 
     async def _changed(self, since_ms: int) -> list[str]:
         try:

@@ -60,7 +60,7 @@ TABLES_OPEN: Final = telemetry.gauge(
 )
 SEATED: Final = telemetry.gauge("fivedraw_table_seated_players", "Seats taken, by rulebook.", ("rulebook",))
 STILL_SECONDS: Final = telemetry.gauge(
-    "fivedraw_table_oldest_still_hand_seconds", "Seconds since the stillest unpaused hand moved."
+    "fivedraw_table_oldest_still_hand_seconds", "Seconds since the stillest unpaused hand moved, or its clock was over."
 )
 UNWRITTEN: Final = telemetry.gauge("fivedraw_table_unwritten_hands", "Finished hands whose history is not confirmed.")
 UNWRITTEN_SECONDS: Final = telemetry.gauge(

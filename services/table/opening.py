@@ -42,13 +42,18 @@ def blinds_of(state: TableState, seats: list[Seat]) -> tuple[int, int]:
     button = _next_button(state, numbers)
     if not button or not state.rulebook.big_blind:
         return 0, 0
+    return _blinds(numbers, button)
+
+
+def _blinds(numbers: list[int], button: int) -> tuple[int, int]:
+    """The seats of small and big blind among these; heads-up the button has the small one."""
     order = clockwise(numbers, button)
     return (order[1], order[0]) if len(order) == 2 else (order[0], order[1])
 
 
 def must_post(state: TableState, seats: list[Seat], seat: Seat) -> bool:
     """Whether this seat would have to post something if these were dealt in."""
-    return state.rulebook.ante > 0 or seat.owes_blind or seat.number in blinds_of(state, seats)
+    return state.rulebook.ante > 0 or seat.owes_blind or seat.owes_dead or seat.number in blinds_of(state, seats)
 
 
 def begin_hand(draft: Draft, seats: list[Seat]) -> None:
@@ -135,8 +140,7 @@ def deck_shuffled(draft: Draft, root: bytes, shuffle: ShuffleDeck) -> None:
     events = rules.decide(engine, Begin())
     draft.change_hand(engine=engine)
     narrate(draft, events)
-    for number in hand.seats:
-        draft.change_seat(number, owes_blind=False, owes_dead=False)
+    _note_paid_blinds(draft, hand)
     _note_missed_blinds(draft, hand)
     engine = engine_of(draft)
     awaited = rules.awaits(engine)
@@ -157,19 +161,33 @@ def _posts(state: TableState, hand: Hand) -> tuple[dict[int, int], dict[int, int
     if not book.big_blind:
         return {}, {}
     in_blinds = set(clockwise(list(hand.seats), hand.button)[:2])
-    owing = [number for number in hand.seats if state.seats[number].owes_blind and number not in in_blinds]
-    posts = dict.fromkeys(owing, book.big_blind)
-    dead = {number: book.small_blind for number in owing if state.seats[number].owes_dead and book.small_blind}
+    outside = [state.seats[number] for number in hand.seats if number not in in_blinds]
+    posts = {seat.number: book.big_blind for seat in outside if seat.owes_blind}
+    dead = {seat.number: book.small_blind for seat in outside if seat.owes_dead and book.small_blind}
     return posts, dead
 
 
-def _note_missed_blinds(draft: Draft, hand: Hand) -> None:
-    """A seat that was passed over while it sat out owes its blinds when it comes back."""
+def _note_paid_blinds(draft: Draft, hand: Hand) -> None:
+    """Who is dealt in owes nothing more, but for one who missed the big blind and is back for the small one."""
     if not draft.state.rulebook.big_blind:
         return
-    for seat in list(draft.state.seats.values()):
-        if seat.number not in hand.seats and not seat.joining and seat.sitting_out:
-            draft.change_seat(seat.number, owes_blind=True, owes_dead=True)
+    small, _ = _blinds(list(hand.seats), hand.button)
+    for number in hand.seats:
+        seat = draft.state.seats[number]
+        draft.change_seat(number, owes_blind=seat.owes_blind and seat.owes_dead and number == small, owes_dead=False)
+
+
+def _note_missed_blinds(draft: Draft, hand: Hand) -> None:
+    """A seat that sits out owes what passes it by: the small blind, or with the big one both."""
+    state = draft.state
+    if not state.rulebook.big_blind:
+        return
+    for seat in list(state.seats.values()):
+        if seat.number in hand.seats or seat.joining or not seat.sitting_out:
+            continue
+        small, big = _blinds([*hand.seats, seat.number], hand.button)
+        if seat.number in (small, big):
+            draft.change_seat(seat.number, owes_blind=seat.owes_blind or seat.number == big, owes_dead=True)
 
 
 def _postings(hand: Hand, events: tuple[AnyEvent, ...]) -> tuple[SeatChips, ...]:

@@ -20,7 +20,7 @@ from services.rules.awaits import (
     AwaitLateCard,
     AwaitNothing,
 )
-from services.rules.commands import AnyCommand, ClockRanOut, DeliverDeal, DeliverExchange, DeliverLateCard
+from services.rules.commands import Act, AnyCommand, ClockRanOut, DeliverDeal, DeliverExchange, DeliverLateCard, Discard
 from services.table import entropy, outcome, preselection, words
 from services.table.draft import Draft
 from services.table.narrate import Reshuffled, engine_of, narrate
@@ -134,9 +134,17 @@ def leave_turn(draft: Draft, number: int) -> None:
     if clock.kind == "cut":
         cut_deck(draft, b"", 0)
         return
-    command(draft, ClockRanOut(number), turn=clock.turn)
+    command(draft, _absent(draft, number), turn=clock.turn)
     _end_turn(draft)
     advance(draft)
+
+
+def _absent(draft: Draft, number: int) -> Act | Discard:
+    """What is done for a seat whose player has left: as its clock would, but it was no clock that did it."""
+    engine = engine_of(draft)
+    if isinstance(rules.awaits(engine), AwaitDiscard):
+        return Discard(number)
+    return Act(number, "check" if rules.legal(engine, number).check else "fold")
 
 
 def extend_turn(draft: Draft) -> None:
@@ -192,9 +200,10 @@ def advance(draft: Draft) -> None:
                 start_turn(draft, seat, kind, clock_ms)
                 return
             draft.state.turns += 1
+            draft.change_seat(seat, missed_clocks=0)
             command(draft, chosen, turn=draft.state.turns)
             continue
-        command(draft, ClockRanOut(seat))
+        command(draft, _absent(draft, seat))
 
 
 def is_away(state: TableState, hand: Hand, number: int) -> bool:

@@ -124,6 +124,7 @@ async def _seats(
             stack=stack.stack_minor,
             joining=False,
             sitting_out=old.sitting_out,
+            out_of_chips=old.out_of_chips,
             leaving=old.leaving,
             auto_muck=old.auto_muck,
             time_bank_ms=old.time_bank_ms,

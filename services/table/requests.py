@@ -100,6 +100,19 @@ def lobby_filter(rulebook: str, currency: str) -> tuple[str, str]:
     return rulebook, currency
 
 
+def check_stakes(least: int, most: int) -> None:
+    """The stakes that a lobby is asked for; 0 is no bound. Raises `INVALID_REQUEST`."""
+    if least < 0 or most < 0:
+        raise invalid("min_stake_minor" if least < 0 else "max_stake_minor", "must be 0 or more")
+    if most and least > most:
+        raise invalid("max_stake_minor", f"must be 0, or at least min_stake_minor, {least}")
+
+
+def viewer_of(identity: Identity) -> str:
+    """Whose cards the caller may see: a player's own; the house's people see nobody's, whatever they are called."""
+    return identity.player if "player" in identity.roles else ""
+
+
 def reason(text: str) -> str:
     """A reason told to players. Raises `INVALID_REQUEST`."""
     if not 1 <= len(text) <= REASON_MAX or not _PRINTABLE.fullmatch(text):

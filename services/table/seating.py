@@ -134,9 +134,8 @@ def topped_up(draft: Draft, effect: TopUp, stack: int) -> None:
     draft.change_seat(effect.seat, stack=stack)
     told = event_pb2.StackChanged(seat=effect.seat, stack_minor=stack, added_minor=effect.amount)
     draft.tell(stack_changed=told)
-    if seat.sitting_out and seat.stack == 0:
-        # It sat out for want of chips alone.
-        _change(draft, effect.seat, "sit_in", sitting_out=False)
+    if seat.out_of_chips:
+        _change(draft, effect.seat, "sit_in", sitting_out=False, out_of_chips=False)
     if effect.request is not None:
         draft.answer(effect.request, table_service_pb2.TopUpResponse(stack_minor=stack))
 
@@ -155,6 +154,8 @@ def update_seat(draft: Draft, ask: asks.UpdateSeat) -> None:
         "auto_rebuy": ask.auto_rebuy,
     }
     seat = draft.change_seat(seat.number, **{name: wish for name, wish in wishes.items() if wish is not None})
+    if ask.sitting_out is not None:
+        seat = draft.change_seat(seat.number, out_of_chips=False)
     if ask.sitting_out is not None and ask.sitting_out != seat.sitting_out:
         word = "sit_out" if ask.sitting_out else "sit_in"
         seat = _change(draft, seat.number, word, sitting_out=ask.sitting_out, missed_clocks=0)
@@ -282,10 +283,19 @@ def wake(draft: Draft) -> None:
 
 
 def top_up_refused(draft: Draft, effect: TopUp) -> None:
-    """The ledger refused a top-up; a rebuy that was made without asking is not tried again."""
+    """The ledger refused a top-up. One that nobody waits for, noted in a hand or a rebuy, is told as an event.
+
+    A rebuy that was made without asking is not tried again.
+    """
     seat = draft.state.seats.get(effect.seat)
-    if effect.request is None and seat is not None and seat.sitting == effect.sitting and seat.stack == 0:
-        _change(draft, effect.seat, "cannot_rebuy", auto_rebuy=0, sitting_out=True)
+    if effect.request is not None or seat is None or seat.sitting != effect.sitting:
+        return
+    if seat.stack > 0:
+        _change(draft, effect.seat, "top_up_refused")
+    elif not seat.sitting_out:
+        _change(draft, effect.seat, "cannot_rebuy", auto_rebuy=0, sitting_out=True, out_of_chips=True)
+    else:
+        _change(draft, effect.seat, "cannot_rebuy", auto_rebuy=0)
 
 
 def pause(draft: Draft, reason: str) -> None:
@@ -331,7 +341,7 @@ def _settle_seat(draft: Draft, seat: Seat) -> None:
         draft.add_effect(TopUp, hand=0, seat=seat.number, sitting=seat.sitting, amount=amount)
         return
     if seat.stack == 0 and not seat.sitting_out:
-        _change(draft, seat.number, "no_chips", sitting_out=True)
+        _change(draft, seat.number, "no_chips", sitting_out=True, out_of_chips=True)
 
 
 def _closing(draft: Draft) -> None:

@@ -47,6 +47,7 @@ class Seat(msgspec.Struct, frozen=True, gc=False):
     joining        its buy-in is not confirmed yet
     owes_blind     newcomer, or back after missing blinds: posts a big blind when next dealt in
     owes_dead      missed the small blind too: posts it dead
+    out_of_chips   sits out for want of chips alone, and comes back in when it has some
     missed_clocks  clocks missed in a row
     top_up         chips to add after the hand, 0 for none
     wait_for_blind waits for the big blind instead of posting one
@@ -81,6 +82,7 @@ class Seat(msgspec.Struct, frozen=True, gc=False):
     call_most: int = 0
     connected: bool = True
     seed: bytes = b""
+    out_of_chips: bool = False
 
 
 class TableClock(msgspec.Struct, frozen=True, gc=False):

@@ -18,6 +18,7 @@ from services.table import metrics, words
 from services.table.bus import Batch, public_event, stamp
 from services.table.fanout import Watcher
 from services.table.host import Host
+from services.table.state import TableState
 from services.table.store import StoreUnavailableError, TableStore
 
 HEARTBEAT_SECONDS: Final = 5.0
@@ -48,10 +49,9 @@ class Viewing:
         """All that this viewer may see, from `resume_after` of `epoch` on (0: from a snapshot). Raises `Fault`."""
         state, _ = await self._host.view_state(fresh=False)
         is_observer = state.seat_of(self._player) is None
-        if is_observer and self._host.fanout.observers >= state.settings.observers_max:
-            facts = {"limit": str(state.settings.observers_max)}
-            raise Fault("TOO_MANY_STREAMS", f"{state.name} has as many observers as it takes", **facts)
-        watcher = self._host.fanout.add(is_observer)
+        if is_observer and self._player:
+            self._check_room(state)
+        watcher = self._host.fanout.add(self._player, is_observer)
         # Only now, since a listener ends when nobody watches.
         self._listen(self._host)
         self._host.arrived(self._player)
@@ -68,6 +68,13 @@ class Viewing:
             self._host.fanout.remove(watcher)
             self._host.departed(self._player)
 
+    def _check_room(self, state: TableState) -> None:
+        """Refuses one player too many who only watches; the house's own people always may."""
+        observers = self._host.fanout.observers
+        if self._player not in observers and len(observers) >= state.settings.observers_max:
+            facts = {"limit": str(state.settings.observers_max)}
+            raise Fault("TOO_MANY_STREAMS", f"{state.name} has as many observers as it takes", **facts)
+
     async def _first(self, resume_after: int, epoch: int) -> list[Response]:
         state, deadline_ms = await self._host.view_state()
         resumes = 0 < resume_after <= state.sequence and epoch == state.epoch
@@ -78,7 +85,9 @@ class Viewing:
                 # Where nothing is missing, it is said at once.
                 return [self._told(batch) for batch in batches] or [Response(heartbeat_sequence=self._last)]
         reason = ""
-        if resume_after:
+        if resume_after > state.sequence and epoch == state.epoch:
+            reason = "the table has not come that far"
+        elif resume_after:
             reason = "the epoch is another" if epoch != state.epoch else "the log no longer reaches back that far"
         self._epoch, self._last = state.epoch, state.sequence
         return [Response(snapshot=words.view(state, self._player, deadline_ms, reason))]

@@ -16,6 +16,7 @@ from services.table import waiting as waiting_list
 from services.table.state import Hand, Seat, TableSettings, TableState
 
 SEATS_MAX: Final = 9
+HOUR_MS: Final = 3_600_000
 BETTING: Final = {
     "fixed_limit": table_pb2.BETTING_FIXED_LIMIT,
     "spread_limit": table_pb2.BETTING_SPREAD_LIMIT,
@@ -189,6 +190,8 @@ def table(state: TableState) -> table_pb2.Table:
         template=f"templates/{state.template}" if state.template else "",
     )
     told.average_pot_minor, told.hands_per_hour = _pace(state)
+    if state.recent_hands:
+        told.last_hand_time.FromMilliseconds(state.recent_hands[-1][0])
     told.create_time.FromMilliseconds(state.created_ms)
     return told
 
@@ -228,7 +231,15 @@ def _pace(state: TableState) -> tuple[int, int]:
     if len(hands) < 2:
         return (hands[0][1] if hands else 0), 0
     span_ms = max(1, hands[-1][0] - hands[0][0])
-    return sum(pot for _, pot in hands) // len(hands), (len(hands) - 1) * 3_600_000 // span_ms
+    return sum(pot for _, pot in hands) // len(hands), (len(hands) - 1) * HOUR_MS // span_ms
+
+
+def at_present(table: table_pb2.Table, now_ms: int) -> table_pb2.Table:
+    """The same row with the pace that the time since the last hand still allows."""
+    if table.hands_per_hour:
+        since_ms = max(1, now_ms - table.last_hand_time.ToMilliseconds())
+        table.hands_per_hour = min(table.hands_per_hour, HOUR_MS // since_ms)
+    return table
 
 
 def seat_view(state: TableState, seat: Seat) -> table_pb2.SeatView:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 
 from fivedraw.table.v1 import table_pb2
+from fivedraw.wallet.v1 import wallet_service_pb2
 
+from tests.simulation.house import BANKROLL
 from tests.simulation.seated import BUY_IN, Seated, Tester, on_virtual_time, refused
 
 
@@ -107,17 +109,56 @@ async def test_who_leaves_between_hands_is_cashed_out_at_once(tester: Tester) ->
 
 
 @on_virtual_time
+async def test_a_noted_top_up_that_the_wallet_refuses_is_told(tester: Tester) -> None:
+    await tester.open()
+    first, _ = await tester.seated(2)
+    await first.watch()
+    await tester.turn()
+    answer = await first.ask("TopUp", amount_minor=100)
+    assert answer.after_hand
+    cash = BANKROLL - BUY_IN
+    withdraw = wallet_service_pb2.WithdrawRequest(
+        request_id=tester.house.next_id(), player=first.player, currency="CHIPS", amount_minor=cash
+    )
+    await tester.house.cashier("Withdraw", withdraw)
+    await tester.play_out()
+    await tester.until(lambda state: state.last_hand == 2)
+    assert "top_up_refused" in [told.reason for told in first.saw("seat_changed")]
+    assert first.saw("stack_changed") == []
+
+
+@on_virtual_time
 async def test_who_leaves_in_turn_is_folded_at_once_and_cashed_out_after_the_hand(tester: Tester) -> None:
     await tester.open()
-    await tester.seated(3)
+    watcher, *_ = await tester.seated(3)
+    await watcher.watch()
     leaver = await tester.turn()
     answer = await leaver.ask("LeaveTable")
     assert answer.after_hand
+    await asyncio.sleep(0.01)
+    assert [(told.kind, told.by_clock) for told in watcher.saw("action_taken")] == [(table_pb2.ACTION_KIND_FOLD, False)]
     state = await tester.state()
     seat = next(number for number, player in state.hand.players.items() if player == leaver.player)
     assert seat in state.hand.engine.folded_seats()
     await tester.play_out()
     await tester.until(lambda state: len(state.seats) == 2)
+
+
+@on_virtual_time
+async def test_who_leaves_in_the_draw_stands_pat_and_not_by_the_clock(tester: Tester) -> None:
+    await tester.open()
+    players = await tester.seated(3)
+    await players[0].watch()
+    while not (await (await tester.turn()).view()).your_actions.discard:
+        await tester.passive(await tester.turn())
+    leaver = await tester.turn()
+    await leaver.ask("LeaveTable")
+    await asyncio.sleep(0.01)
+    told = players[0].saw("cards_discarded")[-1]
+    assert (told.count, told.by_clock) == (0, False)
+    assert not any(seat.pat_by_clock for seat in (await players[0].view()).seats)
+    await tester.play_out()
+    assert {told.by_clock for told in players[0].saw("action_taken")} == {False}
 
 
 @on_virtual_time
@@ -207,31 +248,72 @@ async def test_a_newcomer_may_wait_for_the_big_blind(tester: Tester) -> None:
     assert first.kind == table_pb2.FORCED_BET_KIND_BIG_BLIND
 
 
-@on_virtual_time
-async def test_missed_blinds_are_posted_the_small_one_dead(tester: Tester) -> None:
+async def absent_for_hands(tester: Tester, place: int, hands: int) -> tuple[Seated, int]:
+    """Six seats; the one `place` seats left of the first hand's button sits out that many hands and is back. The
+    player and the number of the last hand that it missed.
+    """
     await tester.open()
-    watcher, *others = await tester.seated(5)
-    await watcher.watch()
-    await tester.until(lambda state: state.hand is not None)
-    absent = others[-1]
+    players = await tester.seated(6)
+    await players[0].watch()
+    state = await tester.until(lambda state: state.hand is not None and state.hand.engine is not None)
+    seat = (state.hand.button - 1 + place) % 6 + 1
+    absent = next(player for player in players if player.player == state.seats[seat].player)
     await absent.ask("UpdateSeat", sitting_out=True)
-    await tester.play_out()
-    await tester.until(lambda state: state.last_hand == 2 and state.hand is not None)
-    await tester.play_out()
-    state = await tester.until(lambda state: state.last_hand == 3 and state.hand.engine is not None)
+    for number in range(2, 2 + hands):
+        await tester.play_out()
+        state = await tester.until(lambda state, number=number: state.last_hand == number and state.hand is not None)
+        await tester.until(lambda state: state.hand is not None and state.hand.engine is not None)
+        assert seat not in state.hand.seats
     await absent.ask("UpdateSeat", sitting_out=False)
+    return absent, seat
+
+
+async def posted_in_next_hand(tester: Tester, seat: int) -> list[int]:
+    """Plays the hand out; what the seat posts in the next one."""
+    watcher = tester.players[0]
+    number = (await tester.state()).last_hand
     before = len(watcher.events)
     await tester.play_out()
-    state = await tester.until(lambda state: state.last_hand == 4 and state.hand.engine is not None)
-    kinds = [
+    await tester.until(lambda state: state.last_hand == number + 1 and state.hand is not None)
+    await tester.until(lambda state: state.hand is not None and state.hand.engine is not None)
+    return [
         event.forced_bet_posted.kind
         for event in watcher.events[before:]
-        if event.WhichOneof("body") == "forced_bet_posted" and event.forced_bet_posted.seat == 5
+        if event.WhichOneof("body") == "forced_bet_posted" and event.forced_bet_posted.seat == seat
     ]
-    order = [*range(state.hand.button + 1, 6), *range(1, 6)]
-    in_blinds = 5 in order[:2]
-    dead = {table_pb2.FORCED_BET_KIND_DEAD_BLIND, table_pb2.FORCED_BET_KIND_POST}
-    assert len(kinds) == 1 if in_blinds else set(kinds) == dead
+
+
+POST, DEAD = table_pb2.FORCED_BET_KIND_POST, table_pb2.FORCED_BET_KIND_DEAD_BLIND
+SMALL = table_pb2.FORCED_BET_KIND_SMALL_BLIND
+
+
+@on_virtual_time
+async def test_missed_blinds_are_posted_the_small_one_dead(tester: Tester) -> None:
+    # Third from the button: the big blind of the second hand, the small one of the third.
+    _, seat = await absent_for_hands(tester, place=3, hands=2)
+    assert sorted(await posted_in_next_hand(tester, seat)) == sorted([POST, DEAD])
+    assert await posted_in_next_hand(tester, seat) == []
+
+
+@on_virtual_time
+async def test_who_sits_out_while_no_blind_passes_by_posts_nothing(tester: Tester) -> None:
+    _, seat = await absent_for_hands(tester, place=6, hands=1)
+    assert await posted_in_next_hand(tester, seat) == []
+
+
+@on_virtual_time
+async def test_who_missed_the_small_blind_alone_posts_it_dead_alone(tester: Tester) -> None:
+    # Second from the button: it has paid the first hand's big blind.
+    _, seat = await absent_for_hands(tester, place=2, hands=1)
+    assert await posted_in_next_hand(tester, seat) == [DEAD]
+
+
+@on_virtual_time
+async def test_who_missed_the_big_blind_and_is_back_for_the_small_one_posts_the_big_one_next(tester: Tester) -> None:
+    _, seat = await absent_for_hands(tester, place=3, hands=1)
+    assert await posted_in_next_hand(tester, seat) == [SMALL]
+    assert await posted_in_next_hand(tester, seat) == [POST]
+    assert await posted_in_next_hand(tester, seat) == []
 
 
 @on_virtual_time
@@ -267,6 +349,25 @@ async def test_two_missed_clocks_in_a_row_sit_a_player_out(tester: Tester) -> No
 
 
 @on_virtual_time
+async def test_clocks_missed_with_an_action_between_them_are_not_in_a_row(tester: Tester) -> None:
+    await tester.open()
+    players = await tester.seated(2)
+    await players[0].watch()
+    late = await tester.turn()
+    number = next(number for number, seat in (await tester.state()).seats.items() if seat.player == late.player)
+    # A chosen action is an action, like one that was made in turn.
+    await late.act(table_pb2.ACTION_KIND_CALL)
+    await tester.passive(await tester.turn())
+    await tester.until(lambda state: state.seats[number].missed_clocks == 1, 600)
+    await late.ask("PreselectAction", hand=1, preselection=table_pb2.PRESELECTION_CHECK)
+    while (state := await tester.state()).last_hand == 1 and state.playing is not None:
+        if (acting := await tester.turn()) is late:
+            break
+        await tester.passive(acting)
+    assert (await tester.state()).seats[number].missed_clocks == 0
+
+
+@on_virtual_time
 async def test_an_empty_stack_sits_out_until_it_is_filled(tester: Tester) -> None:
     await tester.open()
     await tester.seated(2)
@@ -285,6 +386,25 @@ async def test_an_empty_stack_sits_out_until_it_is_filled(tester: Tester) -> Non
     assert (await tester.state()).playing is None
     await loser.ask("TopUp", amount_minor=BUY_IN)
     await tester.until(lambda state: state.last_hand == 2)
+
+
+@on_virtual_time
+async def test_who_asked_to_sit_out_and_tops_up_an_empty_stack_stays_out(tester: Tester) -> None:
+    await tester.open()
+    await tester.seated(2)
+    shover = await tester.turn()
+    await shover.act(table_pb2.ACTION_KIND_RAISE, to_minor=BUY_IN)
+    caller = await tester.turn()
+    await caller.act(table_pb2.ACTION_KIND_CALL)
+    for player in tester.players:
+        await player.ask("UpdateSeat", sitting_out=True)
+    await tester.play_out()
+    state = await tester.until(lambda state: state.playing is None)
+    broke = next(seat for seat in state.seats.values() if seat.stack == 0)
+    loser = next(player for player in tester.players if player.player == broke.player)
+    await loser.ask("TopUp", amount_minor=BUY_IN)
+    state = await tester.until(lambda state: state.seats[broke.number].stack == BUY_IN)
+    assert state.seats[broke.number].sitting_out
 
 
 @on_virtual_time

@@ -8,7 +8,7 @@ from typing import Any
 from fivedraw.table.v1 import table_pb2, table_service_pb2
 from google.protobuf.duration_pb2 import Duration
 
-from services.runtime.auth import acting_as
+from services.runtime.auth import Identity, acting_as
 from services.table.templates import TemplateKeeper
 from tests.simulation.house import OPERATOR
 from tests.simulation.seated import BUY_IN, Tester, on_virtual_time, refused
@@ -301,6 +301,12 @@ async def test_observers_are_limited_and_seated_players_are_not(tester: Tester) 
     second.stream = None
     await seated.watch()
     assert seated.snapshots
+    # A second stream of the same player takes nobody's place, and the house's own people are not counted.
+    api = tester.house.any_replica().api
+    for viewer in (first.player, "", ""):
+        stream = await api.viewing(viewer, pb.WatchTableRequest(table=tester.name))
+        assert (await anext(stream)).HasField("snapshot")
+        await stream.aclose()
 
 
 @on_virtual_time
@@ -317,6 +323,26 @@ async def test_the_lobby_tells_what_a_player_chooses_by(tester: Tester) -> None:
     assert row.hands_per_hour > 0
     assert (row.options.max_draw, row.options.losers, row.options.openers) == (5, "may_muck", "")
     assert players[0].player != players[1].player
+
+
+@on_virtual_time
+async def test_the_lobbys_pace_slackens_when_no_hand_ends(tester: Tester) -> None:
+    await tester.open()
+    players = await tester.seated(2)
+    for _ in range(3):
+        await tester.turn()
+        await tester.play_out()
+        await tester.until(lambda state: state.playing is None)
+    last = await tester.state()
+    for player in players:
+        await player.ask("UpdateSeat", sitting_out=True)
+    await asyncio.sleep(0)
+    row = (await tester.house.as_person(OPERATOR, "ListTables", pb.ListTablesRequest())).tables[0]
+    assert row.hands_per_hour > 100
+    assert row.last_hand_time.ToMilliseconds() == last.recent_hands[-1][0]
+    await asyncio.sleep(1_200)
+    row = (await tester.house.as_person(OPERATOR, "ListTables", pb.ListTablesRequest())).tables[0]
+    assert row.hands_per_hour <= 3
 
 
 @on_virtual_time
@@ -340,6 +366,20 @@ async def test_the_lobby_filters_and_pages(tester: Tester) -> None:
     assert await names(min_stake_minor=2) == ["t0", "t1", "t2", "t4"]
     assert await names(max_stake_minor=1) == ["t3"]
     assert await names(currency="EUR") == []
+    for stakes in ({"min_stake_minor": -1}, {"max_stake_minor": -1}, {"min_stake_minor": 5, "max_stake_minor": 4}):
+        request = pb.ListTablesRequest(**stakes)
+        await refused("INVALID_REQUEST", tester.house.as_person(OPERATOR, "ListTables", request))
+
+
+@on_virtual_time
+async def test_the_houses_own_people_see_nobodys_cards_whatever_they_are_called(tester: Tester) -> None:
+    await tester.open()
+    players = await tester.seated(2)
+    await tester.turn()
+    own = await players[0].view()
+    namesake = Identity("person", players[0].identity.id, frozenset({"operator"}))
+    view = (await tester.house.as_person(namesake, "GetTable", pb.GetTableRequest(name=tester.name))).view
+    assert (len(own.your_cards), list(view.your_cards), view.your_seat) == (5, [], 0)
 
 
 @on_virtual_time

@@ -170,13 +170,15 @@ class BotPlayer:
         options = self.view.table.options
         least, most = options.buy_in_min_minor, options.buy_in_max_minor
         wished = self._rng.randint(least, most) if self._rng.random() < 0.7 else most
-        await self._ensure_cash(most)
+        # Coming back takes at least what one left with, whatever the table's most is.
+        buy_in = max(wished, self._least_buy_in_minor)
+        await self._ensure_cash(max(most, buy_in))
         try:
-            await self.client.sit_down(self._table, max(wished, min(most, self._least_buy_in_minor)))
+            await self.client.sit_down(self._table, buy_in)
         except InvalidRequestError as refusal:
-            # Coming back takes at least what one left with, whatever the table's most is.
-            if refusal.reason == "REENTRY_BELOW_LEFT_STACK":
-                self._least_buy_in_minor = most
+            # What it left with counts for a while only, and may be more than it had when it asked to leave.
+            told = refusal.reason in {"REENTRY_BELOW_LEFT_STACK", "BUY_IN_OUT_OF_RANGE"}
+            self._least_buy_in_minor = int(refusal.facts.get("least", 0)) if told else self._least_buy_in_minor
             raise
         self._sits_down_again_at = now + SEATING_SECONDS
         self._kept_house_at = self.view.hand

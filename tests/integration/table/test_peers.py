@@ -106,7 +106,10 @@ async def test_a_hand_void_before_its_deal_has_a_history_and_every_chip(house) -
     await until(is_asked_for)
     await house.write_history()
     request = history_service_pb2.GetHandRequest(name=f"tables/oak/hands/{view.hand}")
-    assert (await house.history("ann").GetHand(request)).hand.outcome == table_pb2.HAND_OUTCOME_VOID
+    hand = (await house.history("ann").GetHand(request)).hand
+    assert hand.outcome == table_pb2.HAND_OUTCOME_VOID
+    told = next(event.hand_voided for event in hand.events if event.HasField("hand_voided"))
+    assert (told.reason, told.by) == ("a test", "operators/olga and operators/otto")
     assert await house.faults() == []
 
 

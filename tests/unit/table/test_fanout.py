@@ -42,10 +42,10 @@ def test_who_has_a_form_of_their_own_is_known():
 
 def test_all_watchers_of_a_commit_share_it():
     table = Fanout()
-    first, second = table.add(), table.add(is_observer=True)
+    first, second = table.add("players/ann"), table.add("players/bob", is_observer=True)
     table.offer(batch())
     assert first.queue.get_nowait() is second.queue.get_nowait()
-    assert (table.observers, table.is_empty) == (1, False)
+    assert (table.observers, table.is_empty) == ({"players/bob"}, False)
     table.remove(first)
     table.remove(second)
     assert table.is_empty
@@ -57,7 +57,7 @@ async def test_players_are_woken_before_observers():
     told = asyncio.Event()
 
     async def watch(name: str, is_observer: bool) -> None:
-        watcher = table.add(is_observer)
+        watcher = table.add(f"players/{name}", is_observer)
         await watcher.queue.get()
         woken.append(name)
         if len(woken) == 12:
@@ -77,7 +77,7 @@ async def test_players_are_woken_before_observers():
 def test_a_watcher_without_room_gets_nothing_more_and_the_others_all(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(fanout, "WATCHER_QUEUE_MAX", 2)
     table = Fanout()
-    slow, quick = table.add(), table.add()
+    slow, quick = table.add("players/ann"), table.add("players/bob")
     for first in (1, 3, 5, 7):
         table.offer(batch(first))
         assert quick.queue.get_nowait().batch.first == first
