@@ -11,9 +11,11 @@ import uvicorn
 from services.console.app import make_app
 from services.console.approvals import Approvals
 from services.console.audit_log import AuditLog
+from services.console.open_sessions import OpenSessions
 from services.console.peers import Peers
 from services.console.sessions import Sessions
 from services.console.settings import ConsoleSettings
+from services.console.stillness import Stillness
 from services.console.web import Console, make_templates
 from services.runtime import server, telemetry
 from services.runtime.auth import Authenticator
@@ -42,13 +44,14 @@ async def main() -> None:
     peers = Peers(settings)
     audit_log = AuditLog(database, clock)
     console = Console(
-        Sessions(Authenticator(settings, clock), sealer, secure=settings.has_tls),
+        Sessions(Authenticator(settings, clock), sealer, OpenSessions(database, clock), secure=settings.has_tls),
         peers,
         audit_log,
         Approvals(database, sealer, clock, settings.console_approval_seconds),
         clock,
         make_templates(),
         settings.console_streams_max,
+        Stillness(clock),
     )
     _, stop_metrics = serve_metrics(settings)
     checking = asyncio.create_task(_check(audit_log, clock), name="audit log")

@@ -12,12 +12,11 @@ from starlette.responses import RedirectResponse, Response
 
 from services.console import two_people
 from services.console.audit_log import Line
-from services.console.deeds import carried_out, reason_of
+from services.console.deeds import action_of, carried_out, reason_of
 from services.console.pages import path_id
 from services.console.peers import bearer
 from services.console.sessions import Session
 from services.console.web import Console, form_of
-from services.runtime.errors import Fault
 
 
 async def on_table(console: Console, session: Session, request: Request) -> Response:
@@ -26,19 +25,17 @@ async def on_table(console: Console, session: Session, request: Request) -> Resp
     name = f"tables/{table}"
     form = await form_of(request, session)
     reason = reason_of(form)
-    action = form.get("action", "")
     stub, id_ = console.peers.table, uuid.uuid4().hex
     own = {"metadata": bearer(session.token)}
-    if action == "void":
-        await two_people.prepare_void(console, session, name, form, reason)
-        return RedirectResponse("/approvals", status_code=303)
     calls: dict[str, Callable[[], Awaitable[object]]] = {
         "pause": lambda: stub.PauseTable(table_pb.PauseTableRequest(table=name, request_id=id_, reason=reason), **own),
         "resume": lambda: stub.ResumeTable(table_pb.ResumeTableRequest(table=name, request_id=id_), **own),
         "close": lambda: stub.CloseTable(table_pb.CloseTableRequest(table=name, request_id=id_, reason=reason), **own),
     }
-    if action not in calls:
-        raise Fault("INVALID_REQUEST", "there is no such action", field="action")
+    action = action_of(form, {two_people.VOID, *calls})
+    if action == two_people.VOID:
+        await two_people.prepare_void(console, session, name, form, reason)
+        return RedirectResponse("/approvals", status_code=303)
     await carried_out(console, Line(session.identity.id, "", action, name, reason, ""), calls[action])
     return RedirectResponse(f"/tables/{table}", status_code=303)
 
@@ -49,13 +46,11 @@ async def on_player(console: Console, session: Session, request: Request) -> Res
     form = await form_of(request, session)
     reason = reason_of(form)
     states = {"freeze": wallet_pb.PLAYER_STATE_FROZEN, "unfreeze": wallet_pb.PLAYER_STATE_ACTIVE}
-    action = form.get("action", "")
+    action = action_of(form, {two_people.ADJUST, *states})
     name = f"players/{player}"
-    if action == "adjust":
+    if action == two_people.ADJUST:
         await two_people.prepare_adjust(console, session, name, form, reason)
         return RedirectResponse("/approvals", status_code=303)
-    if action not in states:
-        raise Fault("INVALID_REQUEST", "there is no such action", field="action")
     asked = wallet_pb.SetPlayerStateRequest(name=name, state=states[action], reason=reason)
     await carried_out(
         console,
@@ -69,11 +64,12 @@ async def on_house(console: Console, session: Session, request: Request) -> Resp
     """Pauses all tables after their hands, or lets them go on."""
     form = await form_of(request, session)
     reason = reason_of(form)
-    resume = form.get("action") == "resume-house"
+    action = action_of(form, ("pause-house", "resume-house"))
+    resume = action == "resume-house"
     asked = table_pb.PauseHouseRequest(request_id=uuid.uuid4().hex, reason=reason, resume=resume)
     await carried_out(
         console,
-        Line(session.identity.id, "", "resume-house" if resume else "pause-house", "house", reason, ""),
+        Line(session.identity.id, "", action, "house", reason, ""),
         lambda: console.peers.table.PauseHouse(asked, metadata=bearer(session.token)),
     )
     return RedirectResponse("/", status_code=303)
@@ -84,10 +80,11 @@ async def on_process(console: Console, session: Session, request: Request) -> Re
     name = f"replicas/{path_id(request, 'replica')}"
     form = await form_of(request, session)
     reason = reason_of(form)
+    action = action_of(form, ("drain",))
     asked = table_pb.DrainReplicaRequest(name=name, reason=reason)
     await carried_out(
         console,
-        Line(session.identity.id, "", "drain", name, reason, ""),
+        Line(session.identity.id, "", action, name, reason, ""),
         lambda: console.peers.replicas.DrainReplica(asked, metadata=bearer(session.token)),
     )
     # The process may be the one that would have answered for the list of processes.

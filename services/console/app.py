@@ -10,7 +10,17 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from services.console import actions, pages, replay, streams, two_people
-from services.console.web import HERE, Console, Guard, Page, signed_in
+from services.console.web import (
+    HERE,
+    SEE_APPROVALS,
+    SEE_AUDIT_LOG,
+    SEE_CARDS,
+    SEE_PROCESSES,
+    Console,
+    Guard,
+    Page,
+    signed_in,
+)
 
 
 def make_app(console: Console) -> ASGIApp:
@@ -33,19 +43,19 @@ def make_app(console: Console) -> ASGIApp:
             route("/tables/{table}", pages.table),
             route("/tables/{table}/live", streams.table),
             route("/tables/{table}/act", actions.on_table, *operator, method="POST"),
-            route("/tables/{table}/hands/{hand}", replay.hand),
+            route("/tables/{table}/hands/{hand}", replay.hand, "operator", "auditor"),
             route("/find", pages.find),
             route("/players/{player}", pages.player, "operator", "finance", "auditor"),
             route("/players/{player}/act", actions.on_player, "operator", "finance", method="POST"),
             route("/ledger", pages.ledger),
             route("/ledger/audit", pages.audit_ledger, "finance", "auditor", method="POST"),
-            route("/cards", pages.cards),
+            route("/cards", pages.cards, *SEE_CARDS),
             route("/house/act", actions.on_house, *operator, method="POST"),
-            route("/processes", pages.processes, "viewer", "operator", "auditor"),
+            route("/processes", pages.processes, *SEE_PROCESSES),
             route("/processes/{replica}/act", actions.on_process, *operator, method="POST"),
-            route("/approvals", two_people.approvals, "operator", "finance"),
-            route("/approvals/{pending}", two_people.approve, "operator", "finance", method="POST"),
-            route("/audit-log", pages.audit_log, "operator", "finance", "auditor"),
+            route("/approvals", two_people.approvals, *SEE_APPROVALS),
+            route("/approvals/{pending}", two_people.decide, "operator", "finance", method="POST"),
+            route("/audit-log", pages.audit_log, *SEE_AUDIT_LOG),
             Mount("/static", StaticFiles(directory=HERE / "static")),
         ],
         exception_handlers={404: pages.not_found(console)},

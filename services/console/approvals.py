@@ -52,13 +52,20 @@ class Approvals:
         self._clock = clock
         self._wait_ms = wait_seconds * 1000
 
-    async def prepare(self, person: str, token: str, action: str, target: str, reason: str) -> Prepared:
-        """Keeps an action for its second person. Raises `Fault` QUEUE_FULL where too many wait."""
-        pending = secrets.token_hex(ID_BYTES)
+    async def prepare(
+        self, person: str, token: str, action: str, target: str, reason: str, *, token_ends_ms: int
+    ) -> Prepared:
+        """Keeps an action for its second person, no longer than the first one's token. Raises `Fault` QUEUE_FULL."""
         now_ms = self._clock.now_ms()
-        prepared = Prepared(pending, person, action, target, reason, now_ms + self._wait_ms)
-        await self._database.write(_keep, prepared, self._sealer.seal(token.encode(), _purpose(pending)), now_ms)
+        expires_ms = min(now_ms + self._wait_ms, token_ends_ms)
+        prepared = Prepared(secrets.token_hex(ID_BYTES), person, action, target, reason, expires_ms)
+        await self._database.write(_keep, prepared, self._sealed(prepared, token), now_ms, PENDING_MAX)
         return prepared
+
+    async def put_back(self, prepared: Prepared, token: str) -> None:
+        """Lets an action that was taken, and not done, wait on under its own id for what is left of its time."""
+        # It had its place among the others, so no more than are being approved come on top of the bound.
+        await self._database.write(_keep, prepared, self._sealed(prepared, token), self._clock.now_ms(), None)
 
     async def waiting(self) -> list[Prepared]:
         """What waits, the oldest first."""
@@ -67,20 +74,28 @@ class Approvals:
     async def take(self, pending: str, approver: str) -> tuple[Prepared, str]:
         """Takes an action off the list for its approver; with the first person's token.
 
-        Raises `Fault`: PERMISSION_DENIED for the person who prepared it, HAND_NOT_FOUND where it waits no more.
+        Raises `Fault`: SECOND_PERSON_REQUIRED for the person who prepared it, HAND_NOT_FOUND where it waits no more.
         """
         prepared, sealed = await self._database.write(_take, pending, approver, self._clock.now_ms())
         return prepared, self._sealer.open(sealed, _purpose(pending)).decode()
+
+    async def withdraw(self, pending: str) -> Prepared:
+        """Takes an action off the list for good. Raises `Fault` HAND_NOT_FOUND where it waits no more."""
+        prepared, _ = await self._database.write(_take, pending, "", self._clock.now_ms())
+        return prepared
+
+    def _sealed(self, prepared: Prepared, token: str) -> bytes:
+        return self._sealer.seal(token.encode(), _purpose(prepared.id))
 
 
 def _purpose(pending: str) -> bytes:
     return f"console approval|{pending}".encode()
 
 
-def _keep(conn: sa.Connection, prepared: Prepared, sealed: bytes, now_ms: int) -> None:
+def _keep(conn: sa.Connection, prepared: Prepared, sealed: bytes, now_ms: int, most: int | None) -> None:
     conn.execute(sa.delete(_pending).where(_pending.c.expires_ms <= now_ms))
     waiting = conn.scalar(sa.select(sa.func.count()).select_from(_pending)) or 0
-    if waiting >= PENDING_MAX:
+    if most is not None and waiting >= most:
         raise Fault("QUEUE_FULL", f"{waiting} actions wait for a second person")
     conn.execute(
         sa.insert(_pending).values(

@@ -16,6 +16,7 @@ from services.console import words
 from services.console.peers import bearer
 from services.console.sessions import Session
 from services.console.web import Console, form_of, refused, shown
+from services.runtime import money
 from services.runtime.errors import Fault
 
 LOBBY_PAGE: Final = 200
@@ -48,15 +49,15 @@ async def sign_in(console: Console, request: Request) -> Response:
 
 
 async def sign_out(console: Console, session: Session, request: Request) -> Response:
-    """Ends the session in this browser."""
+    """Ends the session, for this browser and for whoever has a copy of its cookie."""
     await form_of(request, session)
     response = RedirectResponse("/sign-in", status_code=303)
-    console.sessions.end(response)
+    await console.sessions.end(session, response)
     return response
 
 
 async def all_tables(console: Console, session: Session) -> list[Any]:
-    """All tables that are not closed."""
+    """All tables that are not closed; what the console knows of their standing still is brought up to date."""
     tables: list[Any] = []
     token = ""
     for _ in range(LOBBY_PAGES_MAX):
@@ -66,25 +67,33 @@ async def all_tables(console: Console, session: Session) -> list[Any]:
         token = page.next_page_token
         if not token:
             break
+    console.stillness.told(tables)
     return tables
 
 
 async def overview(console: Console, session: Session, request: Request) -> Response:
     """Is the house well?"""
-    return shown(console, session, request, "overview.html", tables=await all_tables(console, session), words=words)
+    tables = console.stillness.ordered(await all_tables(console, session))
+    return shown(console, session, request, "overview.html", tables=tables, words=words)
 
 
 async def lobby(console: Console, session: Session, request: Request) -> Response:
     """All tables, with a search by name, rulebook or state."""
-    asked = request.query_params.get("q", "").strip().lower()[:60]
+    asked = asked_for(request)
     tables = await all_tables(console, session)
-    found = [each for each in tables if asked in _searched(each)] if asked else tables
+    found = console.stillness.ordered(each for each in tables if is_found(each, asked))
     return shown(console, session, request, "lobby.html", tables=found, asked=asked, words=words)
 
 
-def _searched(table: Any) -> str:
+def asked_for(request: Request) -> str:
+    """What is searched for in the list of tables; empty finds all."""
+    return request.query_params.get("q", "").strip().lower()[:60]
+
+
+def is_found(table: Any, asked: str) -> bool:
+    """Whether a search finds this table."""
     state = words.table_state(table.state)
-    return f"{table.name} {table.display_name} {table.rulebook} {state} {table.currency}".lower()
+    return asked in f"{table.name} {table.display_name} {table.rulebook} {state} {table.currency}".lower()
 
 
 async def table(console: Console, session: Session, request: Request) -> Response:
@@ -103,6 +112,8 @@ async def player(console: Console, session: Session, request: Request) -> Respon
     profile = await wallet.GetPlayer(wallet_pb.GetPlayerRequest(name=name), **with_token)
     balances = await wallet.GetBalances(wallet_pb.GetBalancesRequest(player=name), **with_token)
     entries = await wallet.ListEntries(wallet_pb.ListEntriesRequest(player=name, page_size=50), **with_token)
+    currency = balances.cash[0].currency if balances.cash else ""
+    places = money.decimals(currency)
     return shown(
         console,
         session,
@@ -111,6 +122,8 @@ async def player(console: Console, session: Session, request: Request) -> Respon
         player=profile.player,
         is_frozen=profile.player.state == wallet_pb.PLAYER_STATE_FROZEN,
         balances=balances,
+        currency=currency,
+        example=money.number(12 * 10**places + 10**places // 2, currency) if currency else "12",
         entries=entries.entries,
         code_of=lambda code: wallet_pb.TransferCode.Name(code).removeprefix("TRANSFER_CODE_").lower(),
         hands=await _hands(console, session, player=name),

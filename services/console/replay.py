@@ -42,7 +42,8 @@ async def hand(console: Console, session: Session, request: Request) -> Response
         if message.HasField("snapshot"):
             update.snapshot.CopyFrom(message.snapshot)
         mirror.apply(update)
-        lines = [line for line in (words.line(event) for event in message.events) if line]
+        currency = mirror.view.table.currency
+        lines = [line for line in (words.line(event, currency) for event in message.events) if line]
         if message.HasField("snapshot"):
             steps.append(Step("", ["before the hand"], words.picture(mirror.view)))
         elif lines and len(steps) < STEPS_MAX:

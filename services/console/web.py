@@ -19,13 +19,34 @@ from services.console.approvals import Approvals
 from services.console.audit_log import AuditLog
 from services.console.peers import Peers, refusal
 from services.console.sessions import Session, Sessions, check_csrf
-from services.runtime import telemetry
+from services.console.stillness import Stillness
+from services.runtime import money, telemetry
 from services.runtime.clock import Clock
 from services.runtime.errors import Fault
 
 HERE: Final = Path(__file__).parent
 FORM_BYTES_MAX: Final = 16 * 1024
+# Who may see what; the services hold to the same (services/runtime/access.py).
+SEE_CARDS: Final = ("viewer", "operator", "auditor")
+SEE_PROCESSES: Final = ("viewer", "operator", "auditor")
+SEE_APPROVALS: Final = ("operator", "finance")
+SEE_AUDIT_LOG: Final = ("operator", "finance", "auditor")
+# The pages that a person finds in the head of each: address, title, roles (none is all).
+NAV: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
+    ("/", "House", ()),
+    ("/tables", "Tables", ()),
+    ("/ledger", "Ledger", ()),
+    ("/cards", "Cards", SEE_CARDS),
+    ("/processes", "Processes", SEE_PROCESSES),
+    ("/approvals", "Approvals", SEE_APPROVALS),
+    ("/audit-log", "Audit log", SEE_AUDIT_LOG),
+)
 STATUS_OF_REASON: Final = {"PERMISSION_DENIED": 403, "SECOND_PERSON_REQUIRED": 403, "UNAUTHENTICATED": 401}
+STATUS_OF_CODE: Final = {
+    grpc.StatusCode.INVALID_ARGUMENT: 400,
+    grpc.StatusCode.NOT_FOUND: 404,
+    grpc.StatusCode.UNAVAILABLE: 503,
+}
 
 HEADERS: Final = {
     "content-security-policy": (
@@ -53,12 +74,13 @@ class Console:
     clock: Clock
     templates: Jinja2Templates
     streams_max: int
+    stillness: Stillness
 
 
 def make_templates() -> Jinja2Templates:
     """The pages' templates; everything that they show is escaped."""
     templates = Jinja2Templates(directory=HERE / "templates")
-    templates.env.filters["money"] = words.money
+    templates.env.filters["money"] = money.grouped
     templates.env.filters["id_of"] = words.id_of
     templates.env.filters["short"] = words.short
     return templates
@@ -90,16 +112,16 @@ def shown(console: Console, session: Session | None, request: Request, template:
     """A page."""
     status = facts.pop("status", 200)
     return console.templates.TemplateResponse(
-        request, template, {"session": session, "path": request.url.path, **facts}, status_code=status
+        request, template, {"session": session, "path": request.url.path, "nav": NAV, **facts}, status_code=status
     )
 
 
-def refused(console: Console, session: Session | None, request: Request, fault: Fault) -> Response:
-    """A refusal as a page."""
-    status = STATUS_OF_REASON.get(fault.reason, 503 if fault.status is grpc.StatusCode.UNAVAILABLE else 409)
-    if fault.reason.endswith("_NOT_FOUND"):
-        status = 404
-    return shown(console, session, request, "refused.html", fault=fault, status=status)
+def refused(
+    console: Console, session: Session | None, request: Request, fault: Fault, *, what_now: str = ""
+) -> Response:
+    """A refusal as a page, which may say what comes of it."""
+    status = STATUS_OF_REASON.get(fault.reason) or STATUS_OF_CODE.get(fault.status, 409)
+    return shown(console, session, request, "refused.html", fault=fault, what_now=what_now, status=status)
 
 
 async def form_of(request: Request, session: Session | None) -> dict[str, str]:

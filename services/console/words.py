@@ -11,6 +11,8 @@ from typing import Final
 
 from fivedraw.table.v1 import event_pb2, table_pb2
 
+from services.runtime.money import grouped, number
+
 SUITS: Final = {
     "c": ("♣", "clubs", "black"),
     "d": ("♦", "diamonds", "red"),
@@ -18,6 +20,12 @@ SUITS: Final = {
     "s": ("♠", "spades", "black"),
 }
 RANKS: Final = {"T": "10"}
+_BETTING: Final[dict[int, str]] = {
+    table_pb2.BETTING_FIXED_LIMIT: "FL",
+    table_pb2.BETTING_SPREAD_LIMIT: "SL",
+    table_pb2.BETTING_POT_LIMIT: "PL",
+    table_pb2.BETTING_NO_LIMIT: "NL",
+}
 NAME_MAX: Final = 14
 
 # Places round the table's rim, by number of seats the same: centre in a picture of 900 by 480.
@@ -66,15 +74,11 @@ class TablePicture:
     pot: str
     carry: str
     waiting: str
+    playing: bool
     deadline_ms: int
     epoch: int
     sequence: int
     seats: list[SeatPicture] = field(default_factory=list)
-
-
-def money(amount_minor: int) -> str:
-    """Minor units as a person writes them."""
-    return f"{amount_minor / 100:,.2f}" if abs(amount_minor) < 1 << 50 else f"{amount_minor // 100:,}"
 
 
 def short(name: str) -> str:
@@ -92,10 +96,53 @@ def table_state(state: int) -> str:
     return table_pb2.TableState.Name(state).removeprefix("TABLE_STATE_").lower()  # type: ignore[arg-type]
 
 
+def stakes(table: table_pb2.Table) -> str:
+    """A table's stakes in a few characters, in the currency's own unit as every amount here: `NL 0.05/0.10 EUR`."""
+    options, currency = table.options, table.currency
+
+    def unit(*amounts_minor: int, between: str = "/") -> str:
+        return between.join(number(each, currency) for each in amounts_minor)
+
+    parts = [_BETTING.get(options.betting, "")]
+    if options.betting == table_pb2.BETTING_FIXED_LIMIT:
+        parts.append(unit(options.small_bet_minor, options.big_bet_minor))
+    elif options.betting == table_pb2.BETTING_SPREAD_LIMIT:
+        parts.append(unit(options.spread_min_minor, options.spread_max_minor, between="-"))
+    elif options.big_blind_minor:
+        parts.append(unit(options.small_blind_minor, options.big_blind_minor))
+    if options.ante_minor:
+        parts.append(f"ante {unit(options.ante_minor)}")
+    return " ".join(part for part in [*parts, currency] if part)
+
+
 def stage_name(stage: int) -> str:
     """A stage in words."""
     name = table_pb2.Stage.Name(stage).removeprefix("STAGE_")  # type: ignore[arg-type]
     return "between hands" if name == "UNSPECIFIED" else name.lower().replace("_", " ")
+
+
+def in_hand(view: table_pb2.TableView) -> bool:
+    """Whether a hand is open: being played, paid out or undone."""
+    if view.stage == table_pb2.STAGE_FINISHED:
+        return view.pot_minor > 0
+    return view.stage != table_pb2.STAGE_UNSPECIFIED or view.waiting != table_pb2.WAITING_UNSPECIFIED
+
+
+def waited_for(view: table_pb2.TableView) -> str:
+    """What a hand waits for, in words."""
+    if view.waiting:
+        return "waits for the " + table_pb2.Waiting.Name(view.waiting).removeprefix("WAITING_").lower()
+    return f"seat {view.turn.seat} to act" if view.HasField("turn") else "nobody to act"
+
+
+def lasting(milliseconds: int) -> str:
+    """A time in one figure, rounded down so that it changes seldom: `20 s`, `7 min`, `3 h`; empty below ten seconds."""
+    seconds = milliseconds // 1000
+    if seconds < 60:
+        return f"{seconds // 10 * 10} s" if seconds >= 10 else ""
+    if seconds < 3_600:
+        return f"{seconds // 60} min"
+    return f"{seconds // 3_600} h" if seconds < 172_800 else f"{seconds // 86_400} days"
 
 
 def cards(shown: Iterable[str]) -> list[CardPicture]:
@@ -111,9 +158,6 @@ def cards(shown: Iterable[str]) -> list[CardPicture]:
 def picture(view: table_pb2.TableView) -> TablePicture:
     """A table as everybody may see it."""
     table = view.table
-    waiting = ""
-    if view.waiting:
-        waiting = "waiting for the " + table_pb2.Waiting.Name(view.waiting).removeprefix("WAITING_").lower()
     drawn = TablePicture(
         id=id_of(table.name),
         name=table.display_name,
@@ -122,19 +166,20 @@ def picture(view: table_pb2.TableView) -> TablePicture:
         state=table_state(table.state),
         hand=view.hand,
         stage=stage_name(view.stage),
-        pot=money(view.pot_minor),
-        carry=money(view.carry_minor) if view.carry_minor else "",
-        waiting=waiting,
+        pot=grouped(view.pot_minor, table.currency),
+        carry=grouped(view.carry_minor, table.currency) if view.carry_minor else "",
+        waiting=waited_for(view) if view.waiting else "",
+        playing=in_hand(view),
         deadline_ms=view.turn.deadline.ToMilliseconds() if view.HasField("turn") else 0,
         epoch=table.epoch,
         sequence=view.sequence,
     )
     to_act = view.turn.seat if view.HasField("turn") else 0
-    drawn.seats.extend(_seat(seat, to_act, view.button) for seat in view.seats)
+    drawn.seats.extend(_seat(seat, to_act, view.button, table.currency) for seat in view.seats)
     return drawn
 
 
-def _seat(seat: table_pb2.SeatView, to_act: int, button: int) -> SeatPicture:
+def _seat(seat: table_pb2.SeatView, to_act: int, button: int, currency: str) -> SeatPicture:
     x, y = PLACES[(seat.seat - 1) % len(PLACES)]
     shown = cards(seat.shown)
     has_hand = seat.dealt_in and not seat.folded and not shown
@@ -144,8 +189,8 @@ def _seat(seat: table_pb2.SeatView, to_act: int, button: int) -> SeatPicture:
         y=y,
         player=id_of(seat.player),
         name=seat.display_name or id_of(seat.player),
-        stack=money(seat.stack_minor),
-        bet=money(seat.bet_minor) if seat.bet_minor else "",
+        stack=grouped(seat.stack_minor, currency),
+        bet=grouped(seat.bet_minor, currency) if seat.bet_minor else "",
         state=_seat_state(seat),
         is_turn=seat.seat == to_act,
         is_button=seat.seat == button,
@@ -168,20 +213,21 @@ def _seat_state(seat: table_pb2.SeatView) -> str:
     return ", ".join(word for holds, word in words if holds)
 
 
-def line(event: event_pb2.TableEvent) -> str:
-    """A public event in one line; empty for what is nobody's business but a seat's."""
+def line(event: event_pb2.TableEvent, currency: str) -> str:
+    """A public event of a table in that currency in one line; empty for what is nobody's business but a seat's."""
     kind = event.WhichOneof("body") or ""
-    told = _LINES.get(kind)
-    if told is not None:
-        return told(event)
+    if kind in _MONEY_LINES:
+        return _MONEY_LINES[kind](event, currency)
+    if kind in _LINES:
+        return _LINES[kind](event)
     return "" if kind in ("", "hidden", "action_preselected", "chat_sent") else kind.replace("_", " ")
 
 
-def _action(event: event_pb2.TableEvent) -> str:
+def _action(event: event_pb2.TableEvent, currency: str) -> str:
     took = event.action_taken
     kind = table_pb2.ActionKind.Name(took.kind).removeprefix("ACTION_KIND_").lower()
     has_level = took.to_minor and kind not in ("fold", "check")
-    level = f" to {money(took.to_minor)}" if has_level else ""
+    level = f" to {grouped(took.to_minor, currency)}" if has_level else ""
     return f"seat {took.seat}: {kind}{level}{' (all in)' if took.all_in else ''}{' (clock)' if took.by_clock else ''}"
 
 
@@ -191,10 +237,20 @@ def _shown(event: event_pb2.TableEvent) -> str:
     return f"seat {told.seat} shows {hand}: {told.hand_name}"
 
 
-def _awarded(event: event_pb2.TableEvent) -> str:
+def _posted(event: event_pb2.TableEvent, currency: str) -> str:
+    posted = event.forced_bet_posted
+    return f"seat {posted.seat} posts {grouped(posted.amount_minor, currency)}"
+
+
+def _stage(event: event_pb2.TableEvent, currency: str) -> str:
+    began = event.stage_started
+    return f"{stage_name(began.stage)}, pot {grouped(began.pot_minor, currency)}"
+
+
+def _awarded(event: event_pb2.TableEvent, currency: str) -> str:
     pot = event.pot_awarded.pot
-    winners = ", ".join(f"seat {seat} {money(amount)}" for seat, amount in sorted(pot.winners.items()))
-    return f"pot of {money(pot.amount_minor)}: {winners}"
+    winners = ", ".join(f"seat {seat} {grouped(amount, currency)}" for seat, amount in sorted(pot.winners.items()))
+    return f"pot of {grouped(pot.amount_minor, currency)}: {winners}"
 
 
 def _ended(event: event_pb2.TableEvent) -> str:
@@ -204,20 +260,12 @@ def _ended(event: event_pb2.TableEvent) -> str:
 
 _LINES: Final[dict[str, Callable[[event_pb2.TableEvent], str]]] = {
     "hand_started": lambda event: f"hand {event.hand} begins, button on seat {event.hand_started.button}",
-    "forced_bet_posted": lambda event: (
-        f"seat {event.forced_bet_posted.seat} posts {money(event.forced_bet_posted.amount_minor)}"
-    ),
     "cards_dealt": lambda event: f"five cards to seats {', '.join(map(str, event.cards_dealt.seats))}",
-    "stage_started": lambda event: (
-        f"{stage_name(event.stage_started.stage)}, pot {money(event.stage_started.pot_minor)}"
-    ),
     "turn_started": lambda event: f"seat {event.turn_started.turn.seat} to act",
-    "action_taken": _action,
     "cards_discarded": lambda event: f"seat {event.cards_discarded.seat} discards {event.cards_discarded.count}",
     "cards_drawn": lambda event: f"seat {event.cards_drawn.seat} gets {event.cards_drawn.count}",
     "hand_shown": _shown,
     "hand_mucked": lambda event: f"seat {event.hand_mucked.seat} mucks",
-    "pot_awarded": _awarded,
     "hand_ended": _ended,
     "hand_voided": lambda event: f"hand {event.hand} is void: {event.hand_voided.reason} ({event.hand_voided.by})",
     "table_paused": lambda event: f"paused: {event.table_paused.reason}",
@@ -226,4 +274,11 @@ _LINES: Final[dict[str, Callable[[event_pb2.TableEvent], str]]] = {
     "table_rebuilt": lambda event: f"rebuilt from the ledger: {event.table_rebuilt.reason}",
     "seat_taken": lambda event: f"{event.seat_taken.seat.display_name} takes seat {event.seat_taken.seat.seat}",
     "seat_left": lambda event: f"seat {event.seat_left.seat} is left",
+}
+
+_MONEY_LINES: Final[dict[str, Callable[[event_pb2.TableEvent, str], str]]] = {
+    "forced_bet_posted": _posted,
+    "stage_started": _stage,
+    "action_taken": _action,
+    "pot_awarded": _awarded,
 }

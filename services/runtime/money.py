@@ -1,7 +1,7 @@
 """Currencies and amounts: how many decimals each has, and amounts of minor units as text and back.
 
-This is the house's one table of decimals (ISO 4217). Amounts are whole minor units everywhere; only what a person reads or
-types is in the currency's own unit, and it is made and taken here, in whole numbers throughout.
+This is the house's one table of decimals (ISO 4217). Amounts are whole minor units everywhere; only what a person reads
+or types is in the currency's own unit, and it is made and taken here, in whole numbers throughout.
 """
 
 from __future__ import annotations

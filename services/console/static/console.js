@@ -30,7 +30,7 @@
   const waiting = new Map();
 
   function replaceRows(rows) {
-    if (!waiting.size && Object.keys(rows).length) requestAnimationFrame(drawRows);
+    if (!waiting.size) requestAnimationFrame(drawRows);
     for (const [table, html] of Object.entries(rows)) waiting.set(table, html);
   }
 
@@ -66,11 +66,54 @@
       drawCells(table, row, html);
     }
     if (waiting.size) requestAnimationFrame(drawRows);
+    else drawFirst(body);
     busy(started);
+  }
+
+  // Tables that stand still in a hand come first, the longest first of all; one that goes on returns to its place by name.
+  let drawnFirst = [...document.querySelectorAll("#rows td.stuck")].map((cell) => cell.parentElement.id.slice(4)).join(" ");
+  let first = [];
+
+  function drawFirst(body) {
+    const wanted = first.join(" ");
+    if (wanted === drawnFirst) return;
+    const focused = document.activeElement;
+    const rows = first.map((table) => byId(`row-${table}`)).filter(Boolean);
+    const kept = new Set(rows);
+    const others = [...body.rows].filter((row) => !kept.has(row));
+    for (const table of drawnFirst ? drawnFirst.split(" ") : []) {
+      const row = byId(`row-${table}`);
+      if (!row || kept.has(row)) continue;
+      const next = others.find((other) => other !== row && other.id > row.id);
+      if (next) next.before(row); else body.append(row);
+    }
+    body.prepend(...rows);
+    if (focused !== document.activeElement) focused.focus();
+    drawnFirst = rows.map((row) => row.id.slice(4)).join(" ");
   }
 
   // For measurements.
   function busy(started) { window.fivedrawBusy = (window.fivedrawBusy || 0) + performance.now() - started; }
+
+  // A form keeps the hand for which it was opened; once that is over it says so, and offers the present one.
+  function tellHand(piece) {
+    const hand = byId("hand");
+    if (!hand) return;
+    const isOver = Number(hand.value) !== piece.hand || !piece.playing;
+    const told = isOver ? `Hand ${hand.value} is over.` : "";
+    const take = byId("take");
+    byId("void").disabled = isOver;
+    take.hidden = !isOver || !piece.playing;
+    take.dataset.hand = piece.hand;
+    if (take.textContent !== `Take hand ${piece.hand}`) take.textContent = `Take hand ${piece.hand}`;
+    if (byId("over").textContent !== told) byId("over").textContent = told;
+  }
+
+  byId("take")?.addEventListener("click", (event) => {
+    byId("hand").value = event.target.dataset.hand;
+    tellHand({ hand: Number(event.target.dataset.hand), playing: true });
+    byId("void").focus();
+  });
 
   function append(lines) {
     const list = byId("lines");
@@ -92,17 +135,18 @@
       const piece = JSON.parse(message.data);
       for (const [id, html] of Object.entries(piece.parts || {})) {
         const element = byId(id);
+        if (!element) continue;
         const link = element.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
         element.innerHTML = html;
         // Who was on a link stays on it.
         if (link) element.querySelector(`a[href="${CSS.escape(link)}"]`)?.focus();
       }
-      if (piece.rows && live.dataset.rows) replaceRows(piece.rows);
+      if (piece.first) first = piece.first;
+      if (live.dataset.rows && (piece.first || Object.keys(piece.rows || {}).length)) replaceRows(piece.rows || {});
       if (piece.points) draw(piece.points);
       if (piece.lines) append(piece.lines);
       if (piece.now) { deadline = piece.deadline; ahead = piece.now - Date.now(); }
-      const hand = byId("hand");
-      if (piece.hand && hand && hand !== document.activeElement) hand.value = piece.hand;
+      if ("playing" in piece) tellHand(piece);
       if (piece.end) { source.close(); byId("said").textContent = piece.end; }
       else byId("said").textContent = piece.lost ? `not live: ${piece.lost}` : "";
       busy(started);

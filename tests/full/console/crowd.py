@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import os
 import sys
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import grpc
 from fivedraw.deck.v1 import deck_service_pb2 as deck_pb
 from fivedraw.deck.v1 import deck_service_pb2_grpc as deck_rpc
-from fivedraw.table.v1 import table_pb2
+from fivedraw.table.v1 import event_pb2, table_pb2
 from fivedraw.table.v1 import table_service_pb2 as pb
 from fivedraw.table.v1 import table_service_pb2_grpc as rpc
 from fivedraw.wallet.v1 import wallet_service_pb2 as wallet_pb
@@ -27,22 +28,27 @@ from tests.servers import free_port
 # Each table changes so often, which is quicker than hands end.
 CHANGE_SECONDS = 1.0
 START_SECONDS = 60
+# This one does not move, in the middle of a hand, since long before anybody looks; its place by name is far down.
+STILL = 321
+STILL_SECONDS = 200
 
 
 def row(number: int, hand: int) -> table_pb2.Table:
-    """A table as the lobby lists it."""
+    """A table as the lobby lists it; the one that stands still is at its first hand for ever."""
+    hand = 1 if number == STILL else hand
     return table_pb2.Table(
         name=f"tables/crowd-{number}",
         display_name=f"Crowd {number}",
         rulebook="rulebooks/house",
         currency="EUR",
-        stakes="1/2",
         state=table_pb2.TABLE_STATE_OPEN,
         seats_taken=number % 7,
         hand=hand,
         hands_per_hour=hand % 90,
         average_pot_minor=100 * number + hand,
-        options=table_pb2.GameOptions(seats=6),
+        options=table_pb2.GameOptions(
+            seats=6, betting=table_pb2.BETTING_NO_LIMIT, small_blind_minor=100, big_blind_minor=200
+        ),
     )
 
 
@@ -51,6 +57,23 @@ class CrowdedTables(rpc.TableServiceServicer):
 
     def __init__(self, tables: int) -> None:
         self._tables = tables
+        self._still_since_ms = int((time.time() - STILL_SECONDS) * 1000)
+
+    async def GetTable(self, request: pb.GetTableRequest, context: Any) -> pb.GetTableResponse:
+        number = int(request.name.rpartition("-")[2])
+        view = table_pb2.TableView(table=row(number, 1), hand=1, sequence=20, stage=table_pb2.STAGE_FIRST_ROUND)
+        if number == STILL:
+            view.waiting = table_pb2.WAITING_WALLET
+        else:
+            view.turn.seat = 1
+            view.turn.deadline.FromMilliseconds(int((time.time() + 60) * 1000))
+        return pb.GetTableResponse(view=view)
+
+    async def WatchTable(self, request: pb.WatchTableRequest, context: Any) -> AsyncIterator[pb.WatchTableResponse]:
+        event = event_pb2.TableEvent(sequence=request.resume_after + 1, hand=1)
+        event.commit_time.FromMilliseconds(self._still_since_ms)
+        yield pb.WatchTableResponse(events=[event])
+        await asyncio.Event().wait()
 
     async def ListTables(self, request: pb.ListTablesRequest, context: Any) -> pb.ListTablesResponse:
         first = int(request.page_token or 0)
@@ -61,7 +84,7 @@ class CrowdedTables(rpc.TableServiceServicer):
     async def WatchLobby(self, request: pb.WatchLobbyRequest, context: Any) -> AsyncIterator[pb.WatchLobbyResponse]:
         hand = 1
         while True:
-            yield pb.WatchLobbyResponse(tables=[row(each, hand) for each in range(self._tables)])
+            yield pb.WatchLobbyResponse(tables=[row(each, hand) for each in range(self._tables)], complete=hand == 1)
             await asyncio.sleep(CHANGE_SECONDS)
             hand += 1
 

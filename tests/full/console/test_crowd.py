@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 
 import pytest
 from playwright.async_api import expect
 
 from services.console.streams import FIGURES_EVERY_ROUNDS, ROUND_SECONDS
-from tests.full.console.browsing import SHOTS, shot, sign_in
-from tests.full.console.crowd import crowd, page_processor_seconds
+from tests.full.console.browsing import SHOTS, shot, sign_in, violations
+from tests.full.console.crowd import STILL, crowd, page_processor_seconds
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(200)]
 
@@ -37,6 +38,26 @@ WATCH = """() => {
   }).observe({ type: "longtask" });
   window.fivedrawBusy = window.fivedrawPieces = window.fivedrawBytes = 0;
 }"""
+
+
+async def test_the_one_of_five_hundred_that_stands_still_is_in_the_first_row(browser, token, jwks_file, tmp_path):
+    async with crowd(tmp_path, TABLES, jwks_file) as running:
+        page = await sign_in(browser, running.address, token("olga", "operator"))
+        first = page.locator("#rows tr").first
+        await expect(first).to_contain_text(f"Crowd {STILL}", timeout=60_000)
+        await expect(first.locator(".stuck")).to_have_text("3 min, waits for the wallet")
+        await expect(page.locator("#rows .stuck")).to_have_count(1)
+        await expect(page.locator("#figures")).to_contain_text(re.compile(r"Standing still\s*1"), timeout=30_000)
+        await shot(page, "stuck")
+        # And so it is in the list of tables, also where a search finds it among others.
+        await page.get_by_role("link", name="Tables", exact=True).click()
+        await expect(page.locator("#rows tr").first).to_contain_text(f"Crowd {STILL}")
+        await page.goto(f"{running.address}/tables?q=crowd%203")
+        await expect(page.locator("#rows tr").first).to_contain_text(f"Crowd {STILL}")
+        await expect(page.locator("#count")).to_contain_text("1 of them stands still in a hand")
+        assert await violations(page) == []
+        assert await page.locator("#rows a").first.get_attribute("href") == f"/tables/crowd-{STILL}"
+        assert page.faults == []
 
 
 async def test_five_hundred_tables_that_all_change_cost_the_page_what_was_counted(browser, token, jwks_file, tmp_path):

@@ -12,8 +12,10 @@ import pytest_asyncio
 from services.console.app import make_app
 from services.console.approvals import Approvals
 from services.console.audit_log import AuditLog
+from services.console.open_sessions import OpenSessions
 from services.console.peers import Peers
 from services.console.sessions import Sessions
+from services.console.stillness import Stillness
 from services.console.web import Console, make_templates
 from services.runtime.auth import Authenticator
 from services.runtime.clock import SystemClock
@@ -59,13 +61,14 @@ async def console(house, make_settings, tmp_path) -> AsyncIterator[Console]:
     sealer = Sealer([("k", bytes(32))])
     peers = Peers(settings)
     yield Console(
-        Sessions(Authenticator(settings, clock), sealer, secure=False),
+        Sessions(Authenticator(settings, clock), sealer, OpenSessions(database, clock), secure=False),
         peers,
         AuditLog(database, clock),
         Approvals(database, sealer, clock, 60),
         clock,
         make_templates(),
         8,
+        Stillness(clock),
     )
     await peers.close()
     await database.close()

@@ -12,6 +12,8 @@ from services.runtime.database import Database
 from services.runtime.errors import Fault
 from services.runtime.sealing import Sealer
 
+# A day of the year 2100.
+LATER_MS = 4_102_444_800_000
 LINE = Line("olga", "", "pause", "tables/oak", "a test", "done")
 
 
@@ -54,7 +56,9 @@ async def test_a_change_outside_of_the_console_is_found(log, opened, change, bro
 
 async def test_who_prepared_an_action_cannot_approve_it_and_it_is_approved_once(opened):
     approvals = Approvals(opened, Sealer([("k", bytes(32))]), SystemClock(), 60)
-    prepared = await approvals.prepare("olga", "olga's token", "void", "tables/oak/hands/3", "stuck")
+    prepared = await approvals.prepare(
+        "olga", "olga's token", "void", "tables/oak/hands/3", "stuck", token_ends_ms=LATER_MS
+    )
     assert await approvals.waiting() == [prepared]
     with pytest.raises(Fault, match="SECOND_PERSON_REQUIRED"):
         await approvals.take(prepared.id, "olga")
@@ -66,7 +70,30 @@ async def test_who_prepared_an_action_cannot_approve_it_and_it_is_approved_once(
 
 async def test_an_action_waits_for_its_time_only(opened):
     approvals = Approvals(opened, Sealer([("k", bytes(32))]), SystemClock(), 0)
-    prepared = await approvals.prepare("olga", "t", "void", "tables/oak/hands/3", "stuck")
+    prepared = await approvals.prepare("olga", "t", "void", "tables/oak/hands/3", "stuck", token_ends_ms=LATER_MS)
     assert await approvals.waiting() == []
     with pytest.raises(Fault, match="waits no more"):
         await approvals.take(prepared.id, "otto")
+
+
+async def test_an_action_waits_no_longer_than_the_token_of_who_prepared_it(opened):
+    clock = SystemClock()
+    approvals = Approvals(opened, Sealer([("k", bytes(32))]), clock, 900)
+    soon_ms = clock.now_ms() + 60_000
+    kept = await approvals.prepare("olga", "t", "void", "tables/oak/hands/3", "stuck", token_ends_ms=soon_ms)
+    assert kept.expires_ms == soon_ms
+    await approvals.prepare("olga", "t", "void", "tables/oak/hands/3", "stuck", token_ends_ms=clock.now_ms())
+    assert await approvals.waiting() == [kept]
+
+
+async def test_an_action_that_was_not_done_waits_on_as_it_was_even_where_no_new_one_has_room(opened, monkeypatch):
+    monkeypatch.setattr("services.console.approvals.PENDING_MAX", 1)
+    approvals = Approvals(opened, Sealer([("k", bytes(32))]), SystemClock(), 60)
+    first = await approvals.prepare("olga", "t", "void", "tables/oak/hands/3", "stuck", token_ends_ms=LATER_MS)
+    taken, token = await approvals.take(first.id, "otto")
+    second = await approvals.prepare("olga", "t", "void", "tables/elm/hands/1", "stuck", token_ends_ms=LATER_MS)
+    with pytest.raises(Fault, match="QUEUE_FULL"):
+        await approvals.prepare("olga", "t", "void", "tables/elm/hands/2", "stuck", token_ends_ms=LATER_MS)
+    await approvals.put_back(taken, token)
+    assert await approvals.waiting() == [first, second]
+    assert await approvals.take(first.id, "otto") == (first, "t")
