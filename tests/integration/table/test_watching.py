@@ -74,7 +74,7 @@ def _dealt(events: list[event_pb2.TableEvent]) -> event_pb2.CardsDealt:
 async def test_what_cannot_be_resumed_begins_with_a_snapshot_that_says_why(house) -> None:
     await house.open_table("oak")
     await house.seat("oak", "ann")
-    for after, epoch, reason in ((99, 1, "log"), (1, 7, "epoch")):
+    for after, epoch, reason in ((99, 1, "not come that far"), (1, 7, "epoch")):
         async with watching(house.stub("ann"), "oak", after, epoch) as watched:
             await watched.until(lambda watched=watched: watched.snapshots)
             assert reason in watched.snapshots[0].reason
