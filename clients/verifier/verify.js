@@ -9,6 +9,8 @@
   const NUMBERS = new Map(TEXTS.map((text, number) => [text, number]));
   const HAND = 5;
   const DECK = 52;
+  // What is held of a file at once: one hand of a file with one a line, or all of a file that is one object.
+  const HAND_CHARACTERS_MAX = 64 * 1024 * 1024;
 
   // ---- bytes ------------------------------------------------------------------------------------------------------
 
@@ -178,6 +180,7 @@
   }
 
   class Report {
+    name = "";
     proved = [];
     notProved = [];
     failed = [];
@@ -190,6 +193,153 @@
     conclude(before, sentence) {
       if (this.failed.length === before) this.proved.push(sentence);
     }
+  }
+
+  // ---- the shape of a file ----------------------------------------------------------------------------------------
+
+  const isWhole = (least, most) => (value) => Number.isSafeInteger(value) && value >= least && value <= most;
+  const matches = (pattern) => (value) => typeof value === "string" && pattern.test(value);
+  const oneOf = (...words) => (value) => words.includes(value);
+  const listOf = (fits, least = 0) => (value) => Array.isArray(value) && value.length >= least && value.every(fits);
+  const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+  const shape = (fields) => (value) => isObject(value) && Object.entries(fields).every(([name, fits]) => Object.hasOwn(value, name) && fits(value[name]));
+
+  const count = isWhole(0, Number.MAX_SAFE_INTEGER);
+  const seatOrNone = isWhole(0, 9);
+  const bool = (value) => typeof value === "boolean";
+  const text = (value) => typeof value === "string";
+  const bytes = matches(/^([0-9a-f]{2})*$/);
+  const hash = matches(/^[0-9a-f]{64}$/);
+  const cards = listOf((value) => NUMBERS.has(value));
+  const bySeat = (value) => isObject(value) && Object.entries(value).every(([seat, amount]) => /^[1-9]$/.test(seat) && count(amount));
+
+  const isOptions = shape({
+    first_round: text,
+    big_blind_minor: count,
+    second_round_all_checked: text,
+    max_draw: isWhole(0, 5),
+    single_four_card_draw: bool,
+    reshuffle: text,
+    odd_chips: text,
+    rake_basis_points: isWhole(0, 10000),
+    rake_cap_minor: count,
+  });
+  const isProof = shape({
+    version: Number.isSafeInteger,
+    deck_number: isWhole(1, Number.MAX_SAFE_INTEGER),
+    commitment: hash,
+    chain: hash,
+    previous_chain: hash,
+    shuffles: listOf(shape({ shuffle: count, root: hash, cards: isWhole(1, 52) })),
+    places: listOf(shape({ shuffle: count, place: count, card: (value) => NUMBERS.has(value), salt: matches(/^[0-9a-f]{32}$/), path: listOf(hash) })),
+    passed: listOf(shape({ shuffle: count, place: count })),
+    seed: bytes,
+    cut: bytes,
+    player_seeds: listOf(shape({ seat: seatOrNone, seed: bytes })),
+    void: bool,
+  });
+  const isHand = shape({
+    name: text,
+    table: text,
+    hand: isWhole(1, Number.MAX_SAFE_INTEGER),
+    epoch: count,
+    options: isOptions,
+    start_time: text,
+    end_time: text,
+    button: seatOrNone,
+    seats: listOf(
+      shape({
+        seat: isWhole(1, 9),
+        player: text,
+        display_name: text,
+        stack_before_minor: count,
+        stack_after_minor: count,
+        dealt: cards,
+        final_cards: cards,
+        shown: bool,
+        mucked: bool,
+        discarded: cards,
+        drawn: cards,
+        timed_out: bool,
+      }),
+      2,
+    ),
+    events: listOf(shape({ sequence: count, epoch: count, hand: count, type: text, body: isObject, commit_time: text })),
+    pots: listOf(isObject),
+    outcome: text,
+    rake_minor: count,
+    carry_in_minor: count,
+    carry_out_minor: count,
+    incomplete: bool,
+    your_seat: seatOrNone,
+    void_reason: text,
+  });
+
+  const startingSeat = shape({ seat: seatOrNone, player: text, display_name: text, stack_minor: count });
+  const optionsOrNone = (value) => value === undefined || value === null || isObject(value);
+  const begun = shape({ button: seatOrNone, seats: listOf(startingSeat), carry_minor: count, deck_number: count, commitment: hash, chain: hash });
+  const KINDS = new Map(
+    Object.entries({
+      hand_started: (body) => begun(body) && optionsOrNone(body.options),
+      deck_committed: shape({ root: hash, cut_by: seatOrNone, cut: bytes, player_seeds: listOf(shape({ seat: seatOrNone, seed: bytes })) }),
+      forced_bet_posted: shape({ seat: seatOrNone, kind: oneOf("ante", "small_blind", "big_blind", "post", "dead_blind"), amount_minor: count, all_in: bool }),
+      cards_dealt: shape({ seats: listOf(seatOrNone), your_cards: cards }),
+      stage_started: shape({ stage: oneOf("first_round", "draw", "second_round"), pot_minor: count }),
+      turn_started: shape({ turn: shape({ seat: seatOrNone, turn: count, to_call_minor: count }) }),
+      action_taken: shape({
+        seat: seatOrNone,
+        kind: oneOf("fold", "check", "call", "bet", "raise"),
+        to_minor: count,
+        added_minor: count,
+        all_in: bool,
+        by_clock: bool,
+        turn: count,
+      }),
+      bet_returned: shape({ seat: seatOrNone, amount_minor: count }),
+      bets_collected: shape({ round: count, pot_minor: count }),
+      cards_discarded: shape({ seat: seatOrNone, count, your_discards: cards, by_clock: bool, turn: count }),
+      cards_drawn: shape({ seat: seatOrNone, count, your_cards: cards, late: bool }),
+      deck_reshuffled: shape({ number: count, cards: count, root: hash, dealt_before: count }),
+      card_burned: shape({}),
+      hand_shown: shape({ seat: seatOrNone, cards, voluntary: bool }),
+      hand_mucked: shape({ seat: seatOrNone }),
+      pot_awarded: shape({ pot: shape({ index: count, amount_minor: count, winners: bySeat, rake_minor: count }) }),
+      hand_ended: shape({ outcome: oneOf("showdown", "uncontested", "passed_out"), carry_minor: count, rake_minor: count, stacks_minor: bySeat }),
+      hand_settled: shape({ next_commitment: bytes }),
+      hand_voided: shape({ reason: text, stacks_minor: bySeat, carry_minor: count, next_commitment: bytes }),
+    }),
+  );
+  // What may happen at a table at any moment of a hand, and moves neither its cards nor its chips.
+  const BESIDE = new Set(
+    (
+      "hidden hand_waiting seat_taken seat_left seat_changed stack_changed table_paused table_resumed table_closed " +
+      "table_rebuilt carry_refunded waiting_list_changed chat_sent"
+    ).split(" "),
+  );
+
+  // A number that is not whole, or that doubles would round, is refused as it is written.
+  function checkNumbers(line) {
+    for (const [number] of line.replace(/"(?:[^"\\]|\\.)*"/g, '""').matchAll(/[-+]?[0-9][-+0-9.eE]*/g))
+      if (!/^-?[0-9]{1,16}$/.test(number) || Math.abs(Number(number)) > Number.MAX_SAFE_INTEGER)
+        throw new Broken("file", `${number.slice(0, 40)} is no whole number of at most 53 bits`);
+  }
+
+  function handOf(line) {
+    const hand = JSON.parse(line);
+    checkNumbers(line);
+    if (!isHand(hand)) throw new Broken("file", "not an exported hand: it lacks what a hand has");
+    if (hand.proof !== undefined && hand.proof !== null && !isProof(hand.proof)) throw new Broken("file", "not an exported hand: its proof is none");
+    return hand;
+  }
+
+  function haveBodies(hand, report) {
+    const before = report.failed.length;
+    for (const { sequence, type, body } of hand.events) {
+      const fits = KINDS.get(type);
+      if (fits) report.check(fits(body), "events", `event ${sequence} (${type}): it lacks what its kind needs`);
+      else report.check(BESIDE.has(type), "events", `event ${sequence} (${type}): this kind is not known here`);
+    }
+    return report.failed.length === before;
   }
 
   // ---- which place each card is due from, by the public events ----------------------------------------------------
@@ -233,7 +383,7 @@
         this.require(body.number === this.shuffle + 1, `reshuffle ${this.shuffle + 1} is due`);
         this.reshuffle = body;
       } else if (event.type === "card_burned") this.burns++;
-      else if (event.type === "cards_drawn") this.draw(body.seat, body.count, Boolean(body.late));
+      else if (event.type === "cards_drawn") this.draw(body.seat, body.count, body.late);
     }
 
     end() {
@@ -276,8 +426,10 @@
     draw(seat, count, late) {
       const owed = this.owed.get(seat);
       this.require(owed !== undefined && this.held.has(seat), `seat ${seat} has no draw`);
-      const fits = late ? count === 1 && owed >= 1 : count === owed || (owed === 4 && count === 3);
-      this.require(fits, `${count} cards for ${owed} discards`);
+      this.require(count > 0 && (count === owed || (owed === 4 && count === 3)), `${count} cards for ${owed} discards`);
+      // The fourth card of four is the only one that comes late, and it comes alone.
+      const isFourth = this.discarded.get(seat) === 4 && owed === 1;
+      this.require(late === isFourth, "the fourth card of four comes late, and no other");
       this.require(this.burns === 0 || late, "a card is burned for a late card only");
       if (late) this.late = seat;
       const receivers = [...Array(this.burns).fill(0), ...Array(count).fill(seat)];
@@ -320,14 +472,394 @@
     }
   }
 
+  // ---- the course of a hand: its events one by one, each of which must be possible where it stands -----------------
+
+  function need(fine, where, what, check = "events") {
+    if (!fine) throw new Broken(check, `${where}: ${what}`);
+  }
+
+  const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+
+  // Pots by what the seats paid, the main pot first: [{ amount, eligible (clockwise), payers }].
+  function potsDue(paid, live, extra) {
+    const pots = [];
+    const all = [...paid.values()];
+    let below = 0;
+    for (const level of [...new Set(live.map((seat) => paid.get(seat)))].sort((a, b) => a - b)) {
+      const layers = all.filter((chips) => chips > below).map((chips) => Math.min(chips, level) - below);
+      pots.push({ amount: sum(layers), eligible: live.filter((seat) => paid.get(seat) >= level), payers: layers.length });
+      below = level;
+    }
+    const last = Math.max(...pots.map((pot, index) => (pot.eligible.length > 1 ? index : -1)));
+    pots[last < 0 ? pots.length - 1 : last].amount += sum(all.filter((chips) => chips > below).map((chips) => chips - below));
+    pots[0].amount += extra;
+    return pots.filter((pot) => pot.amount);
+  }
+
+  function rakesDue(pots, points, cap) {
+    const taken = [];
+    for (const pot of pots) {
+      const rake = pot.payers > 1 ? Number((BigInt(pot.amount) * BigInt(points)) / 10000n) : 0;
+      taken.push(cap ? Math.min(rake, cap - sum(taken)) : rake);
+    }
+    return taken;
+  }
+
+  class Payout {
+    constructor(course, isPassedOut) {
+      const { live, order, options } = course;
+      this.live = [...live];
+      this.oddStay = options.odd_chips === "next_pot";
+      this.pots = isPassedOut ? [] : potsDue(course.paid, live, course.extra);
+      this.rakes = course.drawn.length ? rakesDue(this.pots, options.rake_basis_points, options.rake_cap_minor) : this.pots.map(() => 0);
+      this.outcome = isPassedOut ? "passed_out" : live.length === 1 ? "uncontested" : "showdown";
+      this.carried = isPassedOut ? course.pot : 0;
+      this.left = this.pots.length;
+      this.shown = new Set();
+      this.won = new Map();
+      this.toShow = [];
+      if (this.outcome !== "showdown") return;
+      const start = course.aggressor ? order.indexOf(course.aggressor) : 0;
+      const turned = [...order.slice(start), ...order.slice(0, start)];
+      for (const pot of [...this.pots].reverse())
+        if (pot.eligible.length > 1) this.toShow.push(...turned.filter((seat) => pot.eligible.includes(seat) && !this.toShow.includes(seat)));
+    }
+
+    shows(seat, isShown, where) {
+      need(this.toShow[0] === seat, where, `seat ${seat} is not the next to show or muck`);
+      this.toShow.shift();
+      if (isShown) this.shown.add(seat);
+    }
+
+    showsUnasked(seat, where) {
+      const fine = this.live.includes(seat) && !this.shown.has(seat) && this.outcome !== "passed_out";
+      need(fine, where, `seat ${seat} has nothing to show`);
+      this.shown.add(seat);
+    }
+
+    award(pot, where) {
+      need(!this.toShow.length, where, `seats ${this.toShow} neither showed nor mucked`);
+      need(this.left > 0 && pot.index === this.left - 1, where, `pot ${this.left - 1} is the next to be paid`);
+      this.left--;
+      const [due, rake] = [this.pots[pot.index], this.rakes[pot.index]];
+      need(pot.amount_minor === due.amount, where, `pot ${pot.index} holds ${due.amount}`, "chips");
+      need(pot.rake_minor === rake, where, `the rake of pot ${pot.index} is ${rake}`, "chips");
+      const winners = due.eligible.filter((seat) => Object.hasOwn(pot.winners, String(seat)));
+      const fine = winners.length > 0 && winners.length === Object.keys(pot.winners).length;
+      need(fine, where, `only seats ${due.eligible} can win pot ${pot.index}`, "chips");
+      const shared = due.amount - rake;
+      const odd = shared % winners.length;
+      winners.forEach((seat, place) => {
+        need(this.outcome === "uncontested" || this.shown.has(seat), where, `seat ${seat} wins and did not show`);
+        const share = (shared - odd) / winners.length + (!this.oddStay && place < odd ? 1 : 0);
+        need(pot.winners[seat] === share, where, `the share of seat ${seat} is ${share}`, "chips");
+        this.won.set(seat, (this.won.get(seat) || 0) + share);
+      });
+      if (this.oddStay) this.carried += odd;
+    }
+
+    ended(body, where, stacks) {
+      need(!this.left, where, `pot ${this.left - 1} was paid to nobody`);
+      need(body.outcome === this.outcome, where, `the hand ended ${this.outcome}`, "chips");
+      need(body.rake_minor === sum(this.rakes), where, `the pots were raked ${sum(this.rakes)}`, "chips");
+      need(body.carry_minor === this.carried, where, `${this.carried} are carried to the next hand`, "chips");
+      for (const [seat, before] of stacks) {
+        const [due, found] = [before + (this.won.get(seat) || 0), body.stacks_minor[seat]];
+        need(found === due, where, `seat ${seat} ends with ${found}, its events say ${due}`, "chips");
+      }
+      need(Object.keys(body.stacks_minor).length === stacks.size, where, "it tells stacks of seats that are not in it", "chips");
+    }
+  }
+
+  const FORCED = ["ante", "small_blind", "big_blind", "post", "dead_blind"];
+
+  class Course {
+    constructor(hand) {
+      this.hand = hand;
+      this.options = hand.options;
+      this.order = hand.seats.map((seat) => seat.seat);
+      this.order.sort((a, b) => (a <= hand.button) - (b <= hand.button) || a - b);
+      this.live = [...this.order];
+      this.stacks = new Map(hand.seats.map((seat) => [seat.seat, seat.stack_before_minor]));
+      this.put = new Map(this.order.map((seat) => [seat, 0]));
+      this.paid = new Map(this.put);
+      this.extra = this.pot = hand.carry_in_minor;
+      this.stage = "before";
+      this.acted = new Set();
+      this.drawn = [];
+      this.lastForced = -1;
+      this.payout = null;
+      this.isReturned = false;
+      Object.assign(this, { round: 0, level: 0, aggressor: 0, next: 0, turn: 0, asked: 0, waiting: 0, dueNow: 0, late: 0, burned: 0, unasked: 0 });
+    }
+
+    need(fine, what, check) {
+      need(fine, this.where, what, check);
+    }
+
+    step(before, after) {
+      this.need(this.stage === before, "it cannot be here");
+      this.stage = after;
+    }
+
+    take(event) {
+      this.where = `event ${event.sequence} (${event.type})`;
+      const steps = { hand_started: ["before", "opened"], cards_dealt: ["committed", "dealt"], hand_settled: ["ended", "settled"] };
+      if (Object.hasOwn(steps, event.type)) this.step(...steps[event.type]);
+      else if (KINDS.has(event.type)) this[event.type](event.body);
+    }
+
+    end(report) {
+      this.where = "end";
+      if (this.unasked)
+        report.notProved.push(`That nobody took out the turns of ${this.unasked} actions: what a player chooses before the turn comes has none.`);
+      if (this.hand.outcome === "void") return this.need(this.stage === "voided", "a void hand must hold hand_voided", "void");
+      this.need(this.stage !== "before", "the events have no beginning of the hand (hand_started)");
+      this.need(this.stage === "ended" || this.stage === "settled", "the events have no end of the hand (hand_ended)");
+      if (this.stage === "ended")
+        report.notProved.push("THAT THE HAND WAS SETTLED: the file has no hand_settled. Either it was taken out, or the house lost the table's state just after it had paid.");
+    }
+
+    deck_committed(body) {
+      this.step("opened", "committed");
+      this.need(body.cut_by === 0 || body.cut_by === this.asked, `seat ${body.cut_by} was not asked for the cut`);
+      this.need(body.cut_by !== 0 || body.cut === "", "nobody cut, and there is a cut");
+      this.asked = 0;
+    }
+
+    forced_bet_posted({ seat, kind, amount_minor, all_in }) {
+      this.need(this.stage === "committed", "forced bets come after the deck's order and before the deal");
+      this.need(this.order.includes(seat), `seat ${seat} is not in the hand`);
+      const rank = FORCED.indexOf(kind);
+      const place = rank * 10 + this.order.indexOf(seat);
+      const isSecond = (kind === "small_blind" || kind === "big_blind") && rank === Math.floor(this.lastForced / 10);
+      this.need(place > this.lastForced && !isSecond, "it is out of order");
+      this.lastForced = place;
+      this.pay(seat, amount_minor, all_in);
+      if (kind === "dead_blind") {
+        this.extra += amount_minor;
+        return;
+      }
+      this.paid.set(seat, this.paid.get(seat) + amount_minor);
+      if (kind !== "ante") this.put.set(seat, this.put.get(seat) + amount_minor);
+    }
+
+    stage_started({ stage, pot_minor }) {
+      this.need(pot_minor === this.pot, `the pot is ${this.pot}, not ${pot_minor}`, "chips");
+      if (stage === "draw") {
+        this.need(this.stage === "round 1 over" && this.payout === null, "no draw is due");
+        this.stage = "draw";
+        return;
+      }
+      if (stage === "first_round") {
+        this.step("dealt", "round");
+        const isBlinds = this.options.first_round === "blinds";
+        this.level = isBlinds ? this.options.big_blind_minor : 0;
+        this.next = isBlinds ? (this.order.length > 2 ? 2 : 1) : 0;
+      } else {
+        const isDone = this.stage === "draw" && same(this.drawn, this.live) && !this.waiting && !this.late;
+        this.need(isDone, "the draw is not over");
+        Object.assign(this, { stage: "round", level: 0, next: 0 });
+      }
+      this.round = stage === "first_round" ? 1 : 2;
+      this.acted.clear();
+    }
+
+    // The next seat that owes chips or has not acted, 0 if none; a lone one with chips is asked only if it owes.
+    toAct() {
+      const start = this.next % this.order.length;
+      const clockwise = [...this.order.slice(start), ...this.order.slice(0, start)];
+      const able = clockwise.filter((seat) => this.stacks.get(seat) && this.live.includes(seat));
+      const asked = able.filter((seat) => this.put.get(seat) < this.level || !this.acted.has(seat));
+      if (this.live.length < 2 || !asked.length) return 0;
+      const most = Math.max(...this.live.map((seat) => this.put.get(seat)));
+      return able.length > 1 || most > this.put.get(asked[0]) ? asked[0] : 0;
+    }
+
+    isDue(seat) {
+      let due = 0;
+      if (this.stage === "opened") due = this.order[0];
+      if (this.stage === "round") due = this.toAct();
+      if (this.stage === "draw" && !this.waiting) due = this.live.find((each) => !this.drawn.includes(each)) || 0;
+      this.need(seat > 0 && seat === due, `it is not the turn of seat ${seat}`);
+    }
+
+    owed(seat) {
+      return Math.min(Math.max(this.level - this.put.get(seat), 0), this.stacks.get(seat));
+    }
+
+    turn_started({ turn: { seat, turn, to_call_minor } }) {
+      // A clock that is extended tells the same turn again.
+      const isAgain = this.asked !== 0 && turn === this.turn && seat === this.asked;
+      this.need(isAgain || (this.asked === 0 && turn > this.turn), "turns do not ascend, or one is open");
+      this.isDue(seat);
+      const owed = this.stage === "round" ? this.owed(seat) : 0;
+      this.need(to_call_minor === owed, `seat ${seat} owes ${owed}, not ${to_call_minor}`, "chips");
+      this.asked = seat;
+      this.turn = turn;
+    }
+
+    // A seat answers its turn; one that nobody plays for any more, or that chose before, has none told.
+    answers({ seat, turn, by_clock }, mayBeUnasked) {
+      this.isDue(seat);
+      if (this.asked) this.need(turn === this.turn, `turn ${this.turn} is open, not ${turn}`);
+      else if (by_clock) this.need(turn === 0, `turn ${turn} never began`);
+      else {
+        this.need(mayBeUnasked && turn > this.turn, `turn ${turn} never began`);
+        this.turn = turn;
+        this.unasked++;
+      }
+      this.asked = 0;
+    }
+
+    action_taken(body) {
+      const { seat, kind, added_minor: added, to_minor: to } = body;
+      this.need(this.stage === "round", "no round of betting is on");
+      this.answers(body, kind === "fold" || kind === "check" || kind === "call");
+      this.need(!body.by_clock || kind === "fold" || kind === "check", "a clock can only check or fold");
+      const owed = this.owed(seat);
+      const fits = {
+        fold: added === 0,
+        check: added === 0 && owed === 0,
+        call: added === owed && owed > 0,
+        bet: this.level === 0 && added > 0,
+        raise: this.level > 0 && to > this.level,
+      };
+      this.need(fits[kind], `${kind} does not go with ${added}, where the level is ${this.level}`, "chips");
+      if (added || body.all_in) this.pay(seat, added, body.all_in);
+      this.put.set(seat, this.put.get(seat) + added);
+      this.paid.set(seat, this.paid.get(seat) + added);
+      this.need(to === this.put.get(seat), `the chips of seat ${seat} are at ${this.put.get(seat)}, not ${to}`, "chips");
+      this.next = this.order.indexOf(seat) + 1;
+      this.acted.add(seat);
+      if (kind === "fold") this.live = this.live.filter((each) => each !== seat);
+      if (kind !== "bet" && kind !== "raise") return;
+      this.level = to;
+      this.acted = new Set([seat]);
+      this.aggressor = this.round === 2 ? seat : 0;
+    }
+
+    uncalled() {
+      const [first, second] = [...this.paid.values()].sort((a, b) => b - a);
+      const owner = this.order.find((seat) => this.paid.get(seat) === first);
+      return first > second && this.live.includes(owner) ? [owner, first - second] : [0, 0];
+    }
+
+    bet_returned({ seat, amount_minor }) {
+      this.need(this.stage === "round" && this.toAct() === 0, "the round is not over");
+      const [owner, amount] = this.isReturned ? [0, 0] : this.uncalled();
+      this.need(amount > 0 && seat === owner && amount_minor === amount, `${amount} go back to ${owner}`, "chips");
+      this.isReturned = true;
+      this.stacks.set(seat, this.stacks.get(seat) + amount);
+      this.paid.set(seat, this.paid.get(seat) - amount);
+      this.pot -= amount;
+    }
+
+    bets_collected({ round, pot_minor }) {
+      this.need(this.stage === "round" && this.toAct() === 0, "the round is not over");
+      this.need(this.uncalled()[1] === 0, "a bet that nobody called is not returned", "chips");
+      this.need(round === this.round, `this is round ${this.round}`);
+      this.need(pot_minor === this.pot, `the pot is ${this.pot}, not ${pot_minor}`, "chips");
+      const byRule = this.round === 1 ? this.options.first_round === "check_or_open" : this.options.second_round_all_checked === "pass_out";
+      const isPassedOut = this.live.length > 1 && byRule && this.level === 0 && this.live.every((seat) => this.stacks.get(seat));
+      this.put = new Map(this.order.map((seat) => [seat, 0]));
+      this.isReturned = false;
+      this.stage = `round ${this.round} over`;
+      if (isPassedOut || this.live.length === 1 || this.round === 2) this.payout = new Payout(this, isPassedOut);
+    }
+
+    cards_discarded(body) {
+      this.need(this.stage === "draw", "no draw is on");
+      this.answers(body, false);
+      this.need(!body.by_clock || body.count === 0, "a clock can only stand pat");
+      const isSingle = this.options.single_four_card_draw;
+      const most = isSingle && this.late ? Math.min(this.options.max_draw, 3) : this.options.max_draw;
+      this.need(body.count <= most, `${body.count} discards where ${most} are the most`);
+      this.drawn.push(body.seat);
+      this.waiting = body.count ? body.seat : 0;
+      this.dueNow = body.count;
+      if (body.count === 4 && isSingle) Object.assign(this, { late: body.seat, dueNow: 3 });
+    }
+
+    // Cards are due to who has just discarded, or a late one when all have drawn.
+    areCardsDue() {
+      return this.stage === "draw" && (this.waiting !== 0 || (this.late !== 0 && same(this.drawn, this.live)));
+    }
+
+    deck_reshuffled() {
+      this.need(this.areCardsDue() && this.burned === 0, "no cards are due to anybody");
+    }
+
+    card_burned() {
+      this.need(this.late !== 0 && this.areCardsDue(), "no late card is due to anybody");
+      this.burned++;
+    }
+
+    cards_drawn({ seat, count: drawn, late }) {
+      this.need(this.areCardsDue(), "no cards are due to anybody");
+      if (this.waiting) {
+        this.need(seat === this.waiting && drawn === this.dueNow && !late, `${this.dueNow} cards are due to seat ${this.waiting}`);
+        this.waiting = 0;
+        return;
+      }
+      this.need(seat === this.late && drawn === 1 && late, `a late card is due to seat ${this.late}`);
+      const burns = this.late === this.drawn.at(-1) ? 1 : 0;
+      this.need(this.burned === burns, `${burns} cards are to be burned before the late one`);
+      this.late = this.burned = 0;
+    }
+
+    paying() {
+      const isOver = this.payout !== null && /^round . over$/.test(this.stage);
+      this.need(isOver, "the hand is not played to its end");
+      return this.payout;
+    }
+
+    hand_shown({ seat, voluntary }) {
+      if (!voluntary) return this.paying().shows(seat, true, this.where);
+      this.need(["ended", "settled", "voided"].includes(this.stage), "the hand is not over");
+      this.need(this.payout !== null, "the hand was never decided");
+      this.payout.showsUnasked(seat, this.where);
+    }
+
+    hand_mucked({ seat }) {
+      this.paying().shows(seat, false, this.where);
+    }
+
+    pot_awarded({ pot }) {
+      this.paying().award(pot, this.where);
+    }
+
+    hand_ended(body) {
+      this.paying().ended(body, this.where, this.stacks);
+      this.stage = "ended";
+    }
+
+    hand_voided() {
+      this.need(this.hand.outcome === "void", "the hand was undone, and the file says otherwise", "void");
+      this.need(!["before", "settled", "voided"].includes(this.stage), "it cannot be undone here", "void");
+      this.stage = "voided";
+    }
+
+    pay(seat, amount, allIn) {
+      this.need(amount > 0 && amount <= this.stacks.get(seat), `seat ${seat} has ${this.stacks.get(seat)}, not ${amount}`, "chips");
+      this.stacks.set(seat, this.stacks.get(seat) - amount);
+      this.pot += amount;
+      this.need(allIn === (this.stacks.get(seat) === 0), `seat ${seat} has ${this.stacks.get(seat)} left`, "chips");
+    }
+  }
+
   // ---- the checks -------------------------------------------------------------------------------------------------
 
   function checkHand(hand, report) {
-    complete(hand);
+    if (!hand.proof) throw new Broken("proof", "the hand was exported without one");
     if (!report.check(hand.proof.version === 1, "version", `${hand.proof.version} is not known here`)) return;
+    report.check(!hand.incomplete, "events", "the log of this hand was lost (incomplete): nothing of it is proved");
     checkChain(hand, report);
+    checkVoid(hand, report);
+    if (!haveBodies(hand, report)) return;
     checkOrder(hand, report);
-    checkChips(hand, report);
+    checkCourse(hand, report);
+    checkHead(hand, report);
     const walk = new Walk(hand);
     for (const event of hand.events) walk.take(event);
     walk.end();
@@ -337,19 +869,6 @@
     checkCards(hand, walk, opened, report);
     if (hand.proof.seed) checkSeed(hand, walk, opened, report);
     else report.notProved.push("That the order came from the committed seed: only an auditor can open it.");
-    const isVoid = hand.outcome === "void";
-    report.check(Boolean(hand.proof.void) === isVoid, "void", "proof and hand do not agree on it");
-    if (isVoid) report.notProved.push("Why the hand was void: its number stays in the chain, so that it cannot be hidden.");
-  }
-
-  function complete(hand) {
-    if (hand === null || typeof hand !== "object" || !Array.isArray(hand.seats) || !Array.isArray(hand.events)) throw new Broken("file", "it holds no exported hand");
-    if (!hand.proof) throw new Broken("proof", "the hand was exported without one");
-    hand.options = hand.options || {};
-    hand.proof.passed = hand.proof.passed || [];
-    hand.proof.player_seeds = hand.proof.player_seeds || [];
-    for (const seat of hand.seats) for (const name of ["dealt", "drawn", "discarded", "final_cards"]) seat[name] = seat[name] || [];
-    for (const each of hand.proof.places) if (!NUMBERS.has(each.card)) throw new Broken("file", `${each.card} is no card`);
   }
 
   function checkChain(hand, report) {
@@ -360,22 +879,55 @@
     if (!report.check(started !== undefined, "chain", "the events have no beginning of the hand")) return;
     for (const name of ["commitment", "chain", "deck_number"])
       report.check(started.body[name] === proof[name], "chain", `event ${started.sequence}: ${name} is not the proof's`);
-    report.check(started.body.button === hand.button, "order", `event ${started.sequence}: the button is not the hand's`);
     report.conclude(before, `Deck ${proof.deck_number} is linked to the table's chain with the commitment of its seed.`);
   }
 
+  function checkVoid(hand, report) {
+    const isVoid = hand.outcome === "void";
+    report.check(hand.proof.void === isVoid, "void", "proof and hand do not agree on it");
+    if (!isVoid) return;
+    report.notProved.push("Why the hand was void: its number stays in the chain, so that it cannot be hidden.");
+    if (hand.events.some((event) => event.type === "hand_ended"))
+      report.notProved.push("WHY THE HAND WAS VOID AFTER IT WAS DECIDED: only a fault of the house can do that. Show it to an auditor.");
+  }
+
+  // Sequences ascend; an epoch may only rise where a table that lost its state undoes the hand.
   function checkOrder(hand, report) {
-    let last = null;
     let missing = 0;
-    for (const event of hand.events) {
-      report.check(event.epoch === hand.epoch && event.hand === hand.hand, "order", `event ${event.sequence} is of another hand`);
-      if (last !== null) {
-        report.check(event.sequence > last, "order", `event ${event.sequence} follows event ${last}`);
-        missing += Math.max(event.sequence - last - 1, 0);
+    hand.events.forEach((event, n) => {
+      report.check(event.hand === hand.hand, "order", `event ${event.sequence} is of hand ${event.hand}`);
+      if (event.type === "hand_started") report.check(event.epoch === hand.epoch, "order", `event ${event.sequence} is of epoch ${event.epoch}`);
+      const last = hand.events[n - 1];
+      if (!last) return;
+      if (event.epoch > last.epoch && hand.outcome === "void") {
+        report.notProved.push(`That nothing is missing between epochs ${last.epoch} and ${event.epoch}.`);
+        return;
       }
-      last = event.sequence;
+      report.check(event.sequence > last.sequence, "order", `event ${event.sequence} follows event ${last.sequence}`);
+      missing += Math.max(event.sequence - last.sequence - 1, 0);
+      report.check(event.epoch === last.epoch, "order", `event ${event.sequence} is of epoch ${event.epoch}`);
+    });
+    if (missing)
+      report.notProved.push(
+        `WHAT ${missing} MISSING EVENTS SAID: numbers between those of the hand are not in the file. Talk and the ` +
+          "waiting list have such numbers; no action, card or chip of the hand can be told without being missed.",
+      );
+  }
+
+  function checkCourse(hand, report) {
+    const before = report.failed.length;
+    try {
+      const course = new Course(hand);
+      for (const event of hand.events) course.take(event);
+      course.end(report);
+    } catch (error) {
+      if (!(error instanceof Broken)) throw error;
+      report.failed.push(error.message);
+      return;
     }
-    if (missing) report.notProved.push(`${missing} events between those of the hand are not in the file.`);
+    if (hand.outcome === "void") return;
+    report.conclude(before, "The events tell one whole hand, each of them where it belongs.");
+    report.conclude(before, "The chips of all events add up, for every seat and for the pot.");
   }
 
   // One text for equal values, whatever the order of their keys.
@@ -386,45 +938,70 @@
     return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`).join()}}`;
   }
 
-  function checkChips(hand, report) {
-    const ended = hand.events.find((event) => event.type === "hand_ended");
-    if (!ended || hand.outcome === "void") return;
+  // What stands twice in a file: the head of the hand against the events that it sums up.
+  function checkHead(hand, report) {
     const before = report.failed.length;
-    const stacks = new Map(hand.seats.map((seat) => [seat.seat, seat.stack_before_minor]));
-    const move = (seat, amount) => stacks.set(Number(seat), stacks.get(Number(seat)) + amount);
-    let pot = hand.carry_in_minor || 0;
-    let [paid, raked] = [0, 0];
-    const awarded = [];
-    for (const { type, body, sequence } of hand.events) {
-      const added = { forced_bet_posted: body.amount_minor, action_taken: body.added_minor, bet_returned: -body.amount_minor }[type];
-      if (added !== undefined) {
-        move(body.seat, -added);
-        pot += added;
-      }
-      if (type === "bets_collected") report.check(body.pot_minor === pot, "chips", `event ${sequence}: the pot is ${pot}, not ${body.pot_minor}`);
-      if (type !== "pot_awarded") continue;
-      for (const [seat, amount] of Object.entries(body.pot.winners)) {
-        move(seat, amount);
-        paid += amount;
-      }
-      raked += body.pot.rake_minor;
-      awarded.push(body.pot);
+    report.check(hand.name === `${hand.table}/hands/${hand.hand}`, "head", "the hand has another name than its number");
+    for (const event of hand.events) {
+      const where = `event ${event.sequence} (${event.type})`;
+      if (event.type === "hand_started") checkBeginning(hand, event, where, report);
+      if (event.type === "hand_ended" && hand.outcome !== "void") checkEnd(hand, event, where, report);
+      if (event.type === "hand_voided") checkUndone(hand, event, where, report);
     }
-    for (const [seat, amount] of stacks) {
-      const told = ended.body.stacks_minor[String(seat)];
-      report.check(told === amount, "chips", `seat ${seat} ends with ${told}, its events say ${amount}`);
+    const awarded = hand.outcome === "void" ? [] : hand.events.filter((event) => event.type === "pot_awarded").map((event) => event.body.pot);
+    awarded.sort((left, right) => left.index - right.index);
+    report.check(canonical(hand.pots) === canonical(awarded), "chips", "the hand's pots are not those that its events award");
+    const did = (types, seat, also = () => true) => hand.events.some(({ type, body }) => types.includes(type) && body.seat === seat && also(body));
+    for (const { seat, shown, mucked, timed_out } of hand.seats) {
+      const byClock = did(["action_taken", "cards_discarded"], seat, (body) => body.by_clock);
+      const fine = shown === did(["hand_shown"], seat) && mucked === did(["hand_mucked"], seat) && timed_out === byClock;
+      report.check(fine, "head", `seat ${seat} showed, mucked or ran out of time otherwise than its events say`);
     }
-    const where = `event ${ended.sequence} (hand_ended)`;
-    report.check(ended.body.outcome === hand.outcome, "chips", `${where}: the outcome is not the hand's`);
-    report.check((ended.body.rake_minor || 0) === raked, "chips", `${where}: the pots were raked ${raked}`);
-    if (hand.pots) {
-      awarded.sort((left, right) => left.index - right.index);
-      const isTold = canonical(hand.pots) === canonical(awarded);
-      report.check(isTold, "chips", "the hand's pots are not those that its events award");
+    report.conclude(before, "The head of the hand says what its events say.");
+  }
+
+  function checkBeginning(hand, event, where, report) {
+    const { body } = event;
+    report.check(body.button === hand.button, "order", `${where}: the button is not the hand's`);
+    report.check(hand.start_time === event.commit_time, "head", `${where}: the hand began at another time`);
+    report.check(hand.carry_in_minor === body.carry_minor, "head", `${where}: ${body.carry_minor} were carried in`);
+    const seats = hand.seats.map((seat) => [seat.seat, seat.player, seat.display_name, seat.stack_before_minor]);
+    const begun = body.seats.map((seat) => [seat.seat, seat.player, seat.display_name, seat.stack_minor]);
+    report.check(canonical(seats) === canonical(begun), "head", `${where}: seats, players or stacks are not the hand's`);
+    const numbers = hand.seats.map((seat) => seat.seat);
+    report.check(numbers.every((seat, n) => n === 0 || numbers[n - 1] < seat), "head", "the seats do not ascend");
+    report.check(numbers.includes(hand.button), "head", "the button is at a seat that was not dealt in");
+    report.check(hand.your_seat === 0 || numbers.includes(hand.your_seat), "head", `seat ${hand.your_seat} was not dealt in`);
+    if (body.options === undefined || body.options === null) report.notProved.push("The options of the hand: its beginning does not tell them.");
+    else report.check(canonical(hand.options) === canonical(body.options), "head", `${where}: the options are not the hand's`);
+  }
+
+  function checkEnd(hand, event, where, report) {
+    const { body } = event;
+    report.check(hand.end_time === event.commit_time, "head", `${where}: the hand ended at another time`);
+    report.check(hand.outcome === body.outcome, "head", `${where}: the outcome is not the hand's`);
+    report.check(hand.rake_minor === body.rake_minor, "head", `${where}: the rake is ${body.rake_minor}`);
+    report.check(hand.carry_out_minor === body.carry_minor, "head", `${where}: ${body.carry_minor} are carried out`);
+    for (const { seat, stack_after_minor } of hand.seats)
+      report.check(body.stacks_minor[seat] === stack_after_minor, "head", `${where}: seat ${seat} does not end with ${stack_after_minor}`);
+  }
+
+  function checkUndone(hand, event, where, report) {
+    const { body } = event;
+    report.check(hand.end_time === event.commit_time, "head", `${where}: the hand ended at another time`);
+    report.check(hand.void_reason === body.reason, "head", `${where}: the reason is not the hand's`);
+    report.check(hand.rake_minor === 0, "head", "a void hand has a rake");
+    report.check(hand.carry_out_minor === body.carry_minor, "head", `${where}: ${body.carry_minor} are carried out`);
+    const isCarried = body.carry_minor === hand.carry_in_minor;
+    report.check(isCarried, "chips", `${where}: ${hand.carry_in_minor} were carried in, ${body.carry_minor} are given back`);
+    for (const { seat, stack_before_minor, stack_after_minor } of hand.seats) {
+      // Whoever has left since is not among them.
+      const after = Object.hasOwn(body.stacks_minor, seat) ? body.stacks_minor[seat] : stack_before_minor;
+      report.check(after === stack_after_minor, "head", `${where}: seat ${seat} ends with ${after}`);
+      // A table that lost its state tells the stacks of those who sit there then.
+      const fine = after === stack_before_minor || event.epoch > hand.epoch;
+      report.check(fine, "chips", `${where}: seat ${seat} gets back ${after} of ${stack_before_minor}`);
     }
-    const out = paid + raked + (ended.body.carry_minor || 0);
-    report.check(pot === out, "chips", `${pot} went into the pot, ${out} were paid, raked and carried`);
-    report.conclude(before, "The chips of all events add up, for every seat and for the pot.");
   }
 
   function checkRoots(hand, walk, report) {
@@ -525,7 +1102,7 @@
         report.check(same(body.your_cards || [], seat.dealt), "card", `event ${sequence} deals other cards than seat ${seat.seat} has`);
       if (body.seat !== seat.seat) continue;
       if (type === "hand_shown")
-        report.check(same(sorted(body.cards), sorted(seat.final_cards)), "card", `event ${sequence} shows other cards than seat ${seat.seat} has`);
+        report.check(same(body.cards, seat.final_cards), "card", `event ${sequence} shows other cards than seat ${seat.seat} has`);
       if (type === "cards_discarded" && (body.your_discards || []).length)
         report.check(same(body.your_discards, seat.discarded) && body.count === seat.discarded.length, "card", `event ${sequence} has other discards than seat ${seat.seat}`);
       if (type === "cards_drawn") drawn.push(...(body.your_cards || []));
@@ -593,58 +1170,166 @@
     }
   }
 
-  function checkLinks(hands, report) {
-    const tables = new Map();
-    for (const hand of hands) {
-      if (!hand.proof) continue;
-      if (!tables.has(hand.table)) tables.set(hand.table, []);
-      tables.get(hand.table).push(hand);
+  // What is kept of a hand until the end of the file, for the links.
+  function deckOf(hand) {
+    const proof = hand.proof;
+    const ended = hand.events.find((event) => event.type === "hand_settled" || event.type === "hand_voided");
+    const [first, last] = [hand.events[0], hand.events.at(-1)];
+    const digest = hex(
+      sha256(
+        utf8(
+          canonical([
+            proof.shuffles,
+            hand.seats.map((seat) => [seat.seat, seat.player, seat.stack_before_minor, seat.stack_after_minor]),
+            hand.events.map((event) => [event.sequence, event.epoch, event.type]),
+            hand.pots,
+            [proof.cut, proof.player_seeds, hand.outcome, hand.button],
+          ]),
+        ),
+      ),
+    );
+    return {
+      number: proof.deck_number,
+      chain: proof.chain,
+      previousChain: proof.previous_chain,
+      commitment: proof.commitment,
+      nextCommitment: (ended && ended.body.next_commitment) || "",
+      hand: hand.hand,
+      began: [first.epoch, first.sequence],
+      ended: [last.epoch, last.sequence],
+      carryIn: hand.carry_in_minor,
+      carryOut: hand.carry_out_minor,
+      digest,
+    };
+  }
+
+  class Links {
+    tables = new Map();
+
+    // The same hand again, as somebody else saw it, must tell the same.
+    add(hand, report) {
+      const deck = deckOf(hand);
+      const where = `deck ${deck.number} of ${hand.table}`;
+      if (deck.number === 1)
+        report.check(/^0{64}$/.test(deck.previousChain), "chain", "a table's first deck follows no other: the chain before it is 32 zero bytes");
+      if (!this.tables.has(hand.table)) this.tables.set(hand.table, new Map());
+      const decks = this.tables.get(hand.table);
+      if (!decks.has(deck.number)) decks.set(deck.number, deck);
+      const known = decks.get(deck.number);
+      const isSame = known.chain === deck.chain && known.commitment === deck.commitment && known.hand === deck.hand;
+      if (report.check(isSame, "link", `${where} was dealt twice: two hands of this file have it`))
+        report.check(known.digest === deck.digest, "link", `${where} is told twice, and not alike`);
     }
-    for (const [table, decks] of tables) {
-      decks.sort((a, b) => a.proof.deck_number - b.proof.deck_number);
-      const before = report.failed.length;
-      let linked = 0;
-      for (let n = 1; n < decks.length; n++) {
-        const [earlier, later] = [decks[n - 1], decks[n]];
-        const number = later.proof.deck_number;
-        if (number === earlier.proof.deck_number) continue;
-        if (number !== earlier.proof.deck_number + 1) {
-          report.notProved.push(`decks ${earlier.proof.deck_number + 1} to ${number - 1} of ${table} are not in the file.`);
-          continue;
+
+    end(report) {
+      for (const [table, decks] of this.tables) {
+        const all = [...decks.values()].sort((a, b) => a.number - b.number);
+        const runs = [[all[0]]];
+        for (const deck of all.slice(1)) {
+          const earlier = runs.at(-1).at(-1);
+          const where = `deck ${deck.number} of ${table}`;
+          report.check(earlier.hand < deck.hand, "link", `${where} is of an earlier hand than deck ${earlier.number}`);
+          // Sequences begin anew with each epoch.
+          const isLater = earlier.ended[0] < deck.began[0] || (earlier.ended[0] === deck.began[0] && earlier.ended[1] < deck.began[1]);
+          report.check(isLater, "link", `${where} begins before deck ${earlier.number} ended, by its events' numbers`);
+          if (deck.number === earlier.number + 1) runs.at(-1).push(deck);
+          else {
+            report.notProved.push(`decks ${earlier.number + 1} to ${deck.number - 1} of ${table} are not in the file.`);
+            runs.push([deck]);
+          }
         }
-        linked++;
-        report.check(later.proof.previous_chain === earlier.proof.chain, "link", `deck ${number} of ${table} does not follow the one before`);
-        const ended = earlier.events.find((event) => event.type === "hand_settled" || event.type === "hand_voided");
-        if (ended && ended.body.next_commitment)
-          report.check(ended.body.next_commitment === later.proof.commitment, "link", `deck ${number} of ${table} has another seed than was committed to at the hand before`);
+        for (const run of runs) this.run(table, run, runs.length === 1, report);
       }
-      if (linked) report.conclude(before, `${linked + 1} decks of ${table} follow each other without a gap.`);
+    }
+
+    run(table, run, isOnly, report) {
+      const before = report.failed.length;
+      for (let n = 1; n < run.length; n++) {
+        const [earlier, later] = [run[n - 1], run[n]];
+        const where = `deck ${later.number} of ${table}`;
+        report.check(later.previousChain === earlier.chain, "link", `${where} does not follow the one before`);
+        if (earlier.nextCommitment)
+          report.check(earlier.nextCommitment === later.commitment, "link", `${where} has another seed than was committed to at the hand before`);
+        else report.notProved.push(`That the seed of ${where} was committed to at the hand before: it tells none.`);
+        // A carry goes to the next hand, or back to those who paid it.
+        const fine = later.carryIn === earlier.carryOut || later.carryIn === 0;
+        report.check(fine, "link", `${where} begins with ${later.carryIn} carried, ${earlier.carryOut} were left`);
+      }
+      const which = isOnly ? "" : `, ${run[0].number} to ${run.at(-1).number},`;
+      if (run.length > 1) report.conclude(before, `${run.length} decks of ${table}${which} follow each other without a gap.`);
     }
   }
 
-  function fivedrawVerify(text) {
-    const report = new Report();
-    const lines = text.trimStart().startsWith("{\n") ? [text] : text.split("\n").filter((line) => line.trim());
-    if (!lines.length) report.failed.push("file: no hand in it");
-    const hands = [];
-    for (const line of lines) {
+  // Takes exported hands one by one; only what the links need is kept of them, so a file may be of any length.
+  class Verifier {
+    links = new Links();
+    objects = 0;
+
+    // One hand, a JSON object: { name, proved, notProved, failed }, or null for an empty line.
+    take(line) {
+      if (!line.trim()) return null;
+      this.objects++;
+      const report = new Report();
+      let hand = null;
       try {
-        const hand = JSON.parse(line);
+        hand = handOf(line);
+        report.name = hand.name;
         checkHand(hand, report);
-        hands.push(hand);
       } catch (error) {
         if (error instanceof Broken) report.failed.push(error.message);
-        else if (error instanceof SyntaxError || error instanceof TypeError) report.failed.push(`file: not an exported hand: ${error.message}`);
+        else if (error instanceof SyntaxError || error instanceof TypeError || error instanceof RangeError)
+          report.failed.push(`file: object ${this.objects} is not an exported hand: ${error.message}`);
         else throw error;
       }
+      if (hand !== null && hand.proof && hand.events.length) this.links.add(hand, report);
+      return report;
     }
-    checkLinks(hands, report);
-    return { proved: report.proved, notProved: report.notProved, failed: report.failed };
+
+    // What is to be said of the hands together.
+    end() {
+      const report = new Report();
+      report.check(this.objects > 0, "file", "no hand in it");
+      this.links.end(report);
+      return report;
+    }
+  }
+
+  // One hand as an indented object fills a whole text; else each line is one.
+  const isOneObject = (beginning) => beginning.trimStart().startsWith("{\n");
+
+  function fivedrawVerify(text) {
+    const verifier = new Verifier();
+    const whole = { proved: [], notProved: [], failed: [] };
+    const add = (report) => {
+      if (report) for (const kind of Object.keys(whole)) for (const sentence of report[kind]) whole[kind].push(sentence);
+    };
+    for (const line of isOneObject(text) ? [text] : text.split("\n")) add(verifier.take(line));
+    add(verifier.end());
+    return whole;
+  }
+
+  // Pieces of a text in, whole hands out. A hand (or a text of one object) beyond the limit is an error.
+  class Splitter {
+    rest = "";
+    isWhole = null;
+
+    *add(piece) {
+      this.rest += piece;
+      if (this.isWhole === null && this.rest.trimStart().length >= 2) this.isWhole = isOneObject(this.rest);
+      if (this.isWhole === false) {
+        const lines = this.rest.split("\n");
+        this.rest = lines.pop();
+        yield* lines;
+      }
+      if (this.rest.length > HAND_CHARACTERS_MAX) throw new RangeError(`a hand has more than ${HAND_CHARACTERS_MAX} characters`);
+    }
   }
 
   root.fivedrawVerify = fivedrawVerify;
+  root.FivedrawVerifier = Verifier;
+  root.FivedrawSplitter = Splitter;
   if (typeof module === "undefined" || typeof require === "undefined" || require.main !== module) {
-    if (typeof module !== "undefined") module.exports = { fivedrawVerify, sha256, hmac, hex, unhex, shuffled, contextOf };
+    if (typeof module !== "undefined") module.exports = { fivedrawVerify, Verifier, Splitter, sha256, hmac, hex, unhex, shuffled, contextOf };
     return;
   }
   const files = process.argv.slice(2);
@@ -652,10 +1337,34 @@
     console.error("usage: node verify.js FILE   (a hand exported as JSON with its proof, or one a line; - for standard input)");
     process.exit(2);
   }
-  const found = fivedrawVerify(require("node:fs").readFileSync(files[0] === "-" ? 0 : files[0], "utf8"));
-  for (const sentence of found.proved) console.log(`proved      ${sentence}`);
-  for (const sentence of found.notProved) console.log(`not proved  ${sentence}`);
-  for (const sentence of found.failed) console.log(`FAILED      ${sentence}`);
-  console.log(`${found.proved.length} proved, ${found.notProved.length} not proved, ${found.failed.length} failed`);
-  process.exit(found.failed.length ? 1 : 0);
+  const counts = { proved: 0, notProved: 0, failed: 0 };
+  const print = (text) => fs.writeSync(1, text);
+  function tell(report, isOneOfMany) {
+    if (!report) return;
+    const lines = isOneOfMany && report.name ? [`${report.name}:`] : [];
+    for (const [kind, word] of Object.entries({ proved: "proved     ", notProved: "not proved ", failed: "FAILED     " })) {
+      lines.push(...report[kind].map((sentence) => `${word} ${sentence}`));
+      counts[kind] += report[kind].length;
+    }
+    if (lines.length) print(`${lines.join("\n")}\n`);
+  }
+  const fs = require("node:fs");
+  const verifier = new Verifier();
+  const splitter = new Splitter();
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  const from = files[0] === "-" ? 0 : fs.openSync(files[0], "r");
+  const piece = Buffer.alloc(1 << 20);
+  try {
+    for (let size; (size = fs.readSync(from, piece)); )
+      for (const line of splitter.add(decoder.decode(piece.subarray(0, size), { stream: true }))) tell(verifier.take(line), true);
+    splitter.rest += decoder.decode();
+    tell(verifier.take(splitter.rest), splitter.isWhole === false);
+  } catch (error) {
+    if (!(error instanceof RangeError || error instanceof TypeError)) throw error;
+    tell({ name: "", proved: [], notProved: [], failed: [`file: ${error.message}`] });
+    verifier.objects++;
+  }
+  tell(verifier.end());
+  print(`${counts.proved} proved, ${counts.notProved} not proved, ${counts.failed} failed\n`);
+  process.exit(counts.failed ? 1 : 0);
 })(typeof globalThis === "undefined" ? this : globalThis);

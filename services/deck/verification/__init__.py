@@ -4,7 +4,7 @@
 failed and where, and what nobody can know from the file. It asks no service and needs no key.
 """
 
-from services.deck.verification.checking import verify_text
+from services.deck.verification.checking import verify_lines, verify_text
 from services.deck.verification.report import Report
 
-__all__ = ["Report", "verify_text"]
+__all__ = ["Report", "verify_lines", "verify_text"]

@@ -11,7 +11,9 @@ Hex = Annotated[str, Meta(pattern="^([0-9a-f]{2})*$")]
 Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Salt = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
 CardText = Annotated[str, Meta(pattern="^[2-9TJQKA][cdhs]$")]
-Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+# What every reader can hold: beyond 53 bits, one with doubles would round.
+WHOLE_MAX = 2**53 - 1
+Count = Annotated[int, Meta(ge=0, le=WHOLE_MAX)]
 SeatNumber = Annotated[int, Meta(ge=0, le=9)]
 
 
@@ -23,17 +25,24 @@ class Event(msgspec.Struct, frozen=True):
     hand: Count
     type: str
     body: dict[str, Any]
+    commit_time: str
 
 
 class Seat(msgspec.Struct, frozen=True):
     """One seat; lists are empty where the viewer may not see them."""
 
-    seat: SeatNumber
+    seat: Annotated[int, Meta(ge=1, le=9)]
+    player: str
+    display_name: str
     stack_before_minor: Count
-    dealt: tuple[CardText, ...] = ()
-    final_cards: tuple[CardText, ...] = ()
-    discarded: tuple[CardText, ...] = ()
-    drawn: tuple[CardText, ...] = ()
+    stack_after_minor: Count
+    dealt: tuple[CardText, ...]
+    final_cards: tuple[CardText, ...]
+    shown: bool
+    mucked: bool
+    discarded: tuple[CardText, ...]
+    drawn: tuple[CardText, ...]
+    timed_out: bool
 
 
 class Shuffle(msgspec.Struct, frozen=True):
@@ -72,43 +81,64 @@ class Proof(msgspec.Struct, frozen=True):
     """The deck's proof."""
 
     version: int
-    deck_number: Count
+    deck_number: Annotated[int, Meta(ge=1, le=WHOLE_MAX)]
     commitment: Hash
     chain: Hash
     previous_chain: Hash
     shuffles: tuple[Shuffle, ...]
     places: tuple[Place, ...]
-    passed: tuple[Passed, ...] = ()
-    seed: Hex = ""
-    cut: Hex = ""
-    player_seeds: tuple[Entropy, ...] = ()
-    void: bool = False
+    passed: tuple[Passed, ...]
+    seed: Hex
+    cut: Hex
+    player_seeds: tuple[Entropy, ...]
+    void: bool
 
 
 class Options(msgspec.Struct, frozen=True):
-    """The one option that says where cards come from."""
+    """The options that say where cards come from and how chips are shared; the others are not needed here."""
 
-    reshuffle: str = "stub_first"
+    first_round: str
+    big_blind_minor: Count
+    second_round_all_checked: str
+    max_draw: Annotated[int, Meta(ge=0, le=5)]
+    single_four_card_draw: bool
+    reshuffle: str
+    odd_chips: str
+    rake_basis_points: Annotated[int, Meta(ge=0, le=10_000)]
+    rake_cap_minor: Count
 
 
 class Hand(msgspec.Struct, frozen=True):
     """A finished hand as one viewer saw it."""
 
+    name: str
     table: str
-    hand: Annotated[int, Meta(ge=1, le=2**63 - 1)]
+    hand: Annotated[int, Meta(ge=1, le=WHOLE_MAX)]
     epoch: Count
+    options: dict[str, Any]
+    start_time: str
+    end_time: str
     button: SeatNumber
-    seats: tuple[Seat, ...]
+    seats: Annotated[tuple[Seat, ...], Meta(min_length=2)]
     events: tuple[Event, ...]
+    pots: tuple[dict[str, Any], ...]
     outcome: str
-    options: Options = Options()
-    your_seat: SeatNumber = 0
-    carry_in_minor: Count = 0
-    carry_out_minor: Count = 0
-    rake_minor: Count = 0
-    # None where the file does not tell them.
-    pots: tuple[dict[str, Any], ...] | None = None
+    rake_minor: Count
+    carry_in_minor: Count
+    carry_out_minor: Count
+    incomplete: bool
+    your_seat: SeatNumber
+    void_reason: str
     proof: Proof | None = None
+
+    def __post_init__(self) -> None:
+        """Raises `msgspec.ValidationError` where an option that is needed is missing."""
+        msgspec.convert(self.options, Options)
+
+    @property
+    def rules(self) -> Options:
+        """The options that a verification needs."""
+        return msgspec.convert(self.options, Options)
 
 
 DECODER = msgspec.json.Decoder(Hand)

@@ -12,6 +12,14 @@ class Report:
     proved: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     not_proved: list[str] = field(default_factory=list)
+    # The hand's full name, empty for what is not about one.
+    name: str = ""
+
+    def add(self, other: Report) -> None:
+        """Takes over what another report says."""
+        self.proved += other.proved
+        self.failed += other.failed
+        self.not_proved += other.not_proved
 
     def check(self, fine: bool, check: str, where: str) -> bool:
         """Notes a failure of `check`; returns whether it was fine."""

@@ -15,7 +15,10 @@ from services.runtime.database import Database
 from services.runtime.sealing import Sealer
 
 TABLE = "tables/oak"
+BEGUN, BETWEEN, ENDED = (f"2026-01-01T00:00:0{second}.000Z" for second in range(3))
 ANTE = 10
+BET = 20
+STACK = 1000
 
 
 @dataclass
@@ -71,6 +74,9 @@ class Played:
     def final(self, seat: int) -> list[str]:
         return [card for card in self.dealt[seat] if card not in self.discarded[seat]] + self.drawn[seat]
 
+    def tells(self, kind: str, seat: int) -> bool:
+        return any(event["type"] == kind and event["body"]["seat"] == seat for event in self.events)
+
     def cut_off(self, told: list[dict]) -> None:
         """Makes it void after these events: what the deck did beyond them, nobody was told."""
         counts = dict.fromkeys(self.dealt, 0)
@@ -84,11 +90,35 @@ class Played:
             self.discarded[seat] = self.discarded[seat] if seat in discarded else []
             self.dealt[seat] = self.dealt[seat] if is_dealt else []
         last = told[-1]["sequence"]
-        voided = {"reason": "a test", "by": "house", "stacks_minor": {}, "carry_minor": 0, "next_commitment": ""}
-        end = {"sequence": last + 1, "epoch": 1, "hand": self.hand, "type": "hand_voided", "body": voided}
-        self.events = [*told, end]
+        stacks = {str(seat): STACK for seat in self.script.seats}
+        voided = {"reason": "a test", "by": "house", "stacks_minor": stacks, "carry_minor": 0, "next_commitment": ""}
+        end = {"sequence": last + 1, "epoch": 1, "hand": self.hand, "commit_time": ENDED}
+        self.events = [*told, {**end, "type": "hand_voided", "body": voided}]
         shown = tuple(event["body"]["seat"] for event in told if event["type"] == "hand_shown")
         self.script = replace(self.script, shown=shown)
+
+
+def player_of(seat: int) -> dict:
+    """Who sits there."""
+    return {"player": f"players/p{seat}", "display_name": f"P {seat}"}
+
+
+def options_of(script: Script) -> dict:
+    """The table's options: antes, open or fold, checked through to a showdown."""
+    return {
+        "seats": 9,
+        "ante_minor": ANTE,
+        "first_round": "open_or_fold",
+        "big_blind_minor": 0,
+        "second_round_all_checked": "showdown",
+        "max_draw": 5,
+        "single_four_card_draw": bool(script.four_card_draw),
+        "cut": bool(script.cut),
+        "reshuffle": script.rule.name.lower(),
+        "odd_chips": "left_of_button",
+        "rake_basis_points": 0,
+        "rake_cap_minor": 0,
+    }
 
 
 class House:
@@ -106,48 +136,86 @@ class House:
         self.hands += 1
         number, decks = self.hands, self.decks
         key = HandKey(TABLE, 1, number)
-        story = _Story(number)
+        order = tuple(sorted(script.seats, key=lambda seat: (seat <= script.button, seat)))
+        story = Story(number, order)
         opened = await decks.open_deck(key, "open")
         story.tell(
             "hand_started",
             button=script.button,
+            seats=[
+                {"seat": seat, **player_of(seat), "stack_minor": STACK, "sitting": f"oak.{seat}"}
+                for seat in sorted(script.seats)
+            ],
+            carry_minor=0,
             deck_number=opened.deck_number,
             commitment=opened.commitment.hex(),
             chain=opened.chain.hex(),
+            options=options_of(script),
         )
+        cutter = order[0] if script.cut else 0
+        if cutter:
+            story.ask(cutter)
         frozen = await decks.cut_deck(key, "cut", cut=script.cut, player_seeds=script.player_seeds)
         seeds = [{"seat": each.seat, "seed": each.seed.hex()} for each in script.player_seeds]
-        story.tell("deck_committed", root=frozen.root.hex(), cut_by=0, cut=script.cut.hex(), player_seeds=seeds)
-        for seat in script.seats:
-            story.tell("forced_bet_posted", seat=seat, kind="ante", amount_minor=ANTE, all_in=False)
-        order = tuple(sorted(script.seats, key=lambda seat: (seat <= script.button, seat)))
+        story.tell("deck_committed", root=frozen.root.hex(), cut_by=cutter, cut=script.cut.hex(), player_seeds=seeds)
+        for seat in order:
+            story.pay("forced_bet_posted", seat, ANTE, kind="ante", amount_minor=ANTE)
         answer = await decks.deal_cards(key, "deal", seats=order)
         dealt = {hand.seat: list(hand.cards) for hand in answer.hands}
         played = Played(script, number, story.events, dealt, {s: [] for s in order}, {s: [] for s in order})
         story.tell("cards_dealt", seats=list(order))
-        for seat in script.folds:
-            story.tell("action_taken", seat=seat, kind="fold", added_minor=0)
-        story.tell("bets_collected", round=1, pot_minor=ANTE * len(order))
-        await self._draw(key, script, order, played, story)
+        live = [seat for seat in order if seat not in script.folds]
+        story.stage("first_round")
+        for seat in order:
+            if seat in script.folds:
+                story.act(seat, "fold", 0, owes=story.level)
+            else:
+                story.act(seat, "call" if story.level else "bet", BET, owes=story.level)
+        story.tell("bets_collected", round=1, pot_minor=story.pot)
+        story.stage("draw")
+        await self._draw(key, script, live, played, story)
         closed = await decks.close_deck(key, "close", void=script.void)
-        pot = ANTE * len(order)
-        winner = next(seat for seat in order if seat not in script.folds)
-        for seat in script.shown:
-            story.tell("hand_shown", seat=seat, cards=played.final(seat), hand_name="a hand", voluntary=False)
-        story.tell("pot_awarded", pot={"index": 0, "amount_minor": pot, "winners": {str(winner): pot}, "rake_minor": 0})
-        stacks = {str(seat): 1000 - ANTE + (pot if seat == winner else 0) for seat in order}
-        story.tell("hand_ended", outcome="showdown", carry_minor=0, rake_minor=0, stacks_minor=stacks)
+        self._finish(script, live, played, story)
         story.tell("hand_settled", next_commitment=closed.next_commitment.hex())
         return played
 
-    async def _draw(self, key: HandKey, script: Script, order: tuple[int, ...], played: Played, story: _Story) -> None:
-        live = [seat for seat in order if seat not in script.folds]
+    def _finish(self, script: Script, live: list[int], played: Played, story: Story) -> None:
+        """Checked through to a showdown if anybody shall show; else the first seat bets and the others fold."""
+        shown = [seat for seat in live if seat in script.shown]
+        story.stage("second_round")
+        for seat in live:
+            if shown:
+                story.act(seat, "check", 0)
+            elif seat == live[0]:
+                story.act(seat, "bet", BET)
+            else:
+                story.act(seat, "fold", 0, owes=BET)
+        winner = (shown or live)[0]
+        if not shown:
+            story.pay("bet_returned", winner, -BET, amount_minor=BET)
+        story.tell("bets_collected", round=2, pot_minor=story.pot)
+        for seat in live if shown else ():
+            if seat in shown:
+                story.tell("hand_shown", seat=seat, cards=played.final(seat), hand_name="a hand", voluntary=False)
+            else:
+                story.tell("hand_mucked", seat=seat)
+        pot = {"index": 0, "amount_minor": story.pot, "winners": {str(winner): story.pot}, "rake_minor": 0}
+        story.tell("pot_awarded", pot=pot)
+        story.stacks[winner] += story.pot
+        outcome = "showdown" if shown else "uncontested"
+        stacks = {str(seat): story.stacks[seat] for seat in sorted(story.stacks)}
+        story.tell("hand_ended", outcome=outcome, carry_minor=0, rake_minor=0, stacks_minor=stacks)
+
+    async def _draw(self, key: HandKey, script: Script, live: list[int], played: Played, story: Story) -> None:
         rng = random.Random(played.hand)
         for seat in live:
             count = script.discards.get(seat, 0)
             given = rng.sample(played.dealt[seat], count)
             played.discarded[seat] = given
-            story.tell("cards_discarded", seat=seat, count=count, by_clock=False)
+            story.ask(seat)
+            story.tell("cards_discarded", seat=seat, count=count, by_clock=False, turn=story.turn)
+            if not count:
+                continue
             now = 3 if seat == script.four_card_draw else count
             answer = await self.decks.exchange_cards(
                 key,
@@ -177,47 +245,84 @@ class House:
         script = played.script
         whole = set(script.seats) if open_seed else {viewer} - {0}
         seats, seen = [], []
-        for seat in script.seats:
+        ended = next(event for event in played.events if event["type"] in ("hand_voided", "hand_ended"))
+        for seat in sorted(script.seats):
             final = played.final(seat) if seat in whole or seat in script.shown else []
             told = {
                 "seat": seat,
-                "stack_before_minor": 1000,
+                **player_of(seat),
+                "stack_before_minor": STACK,
+                "stack_after_minor": ended["body"]["stacks_minor"][str(seat)],
                 "dealt": played.dealt[seat] if seat in whole else [],
                 "discarded": played.discarded[seat] if seat in whole else [],
                 "drawn": played.drawn[seat] if seat in whole else [],
                 "final_cards": final,
+                "shown": played.tells("hand_shown", seat),
+                "mucked": played.tells("hand_mucked", seat),
+                "timed_out": False,
             }
             seats.append(told)
             cards = dict.fromkeys([*told["dealt"], *told["drawn"], *final])
             seen += [SeatCards(seat, tuple(cards))] if cards else []
         proof = await self.decks.get_fairness_proof(TABLE, played.hand, seen_hands=seen, open_seed=open_seed)
+        awarded = [event["body"]["pot"] for event in played.events if event["type"] == "pot_awarded"]
         return {
             "name": f"{TABLE}/hands/{played.hand}",
             "table": TABLE,
             "hand": played.hand,
             "epoch": 1,
+            "start_time": BEGUN,
+            "end_time": ENDED,
             "button": script.button,
             "seats": seats,
             "events": [_seen_by(event, played, viewer, whole) for event in played.events],
-            "outcome": "void" if script.void else "showdown",
-            "options": {"reshuffle": script.rule.name.lower()},
+            "outcome": "void" if script.void else ended["body"]["outcome"],
+            "options": options_of(script),
             "your_seat": viewer,
+            "rake_minor": 0,
             "carry_in_minor": 0,
-            "pots": [event["body"]["pot"] for event in played.events if event["type"] == "pot_awarded"],
+            "carry_out_minor": 0,
+            "incomplete": False,
+            "void_reason": ended["body"].get("reason", ""),
+            "pots": [] if script.void else awarded,
             "proof": proof_object(proof),
         }
 
 
-class _Story:
-    """The events of one hand."""
+class Story:
+    """The events of one hand, and the chips and turns that they are about."""
 
-    def __init__(self, hand: int) -> None:
+    def __init__(self, hand: int, order: tuple[int, ...]) -> None:
         self._hand = hand
         self.events: list[dict] = []
+        self.stacks = dict.fromkeys(order, STACK)
+        self.pot = self.turn = self.level = 0
 
     def tell(self, kind: str, /, **body: object) -> None:
-        event = {"sequence": 100 * self._hand + len(self.events), "epoch": 1, "hand": self._hand}
+        time = {"hand_started": BEGUN, "hand_ended": ENDED}.get(kind, BETWEEN)
+        event = {"sequence": 100 * self._hand + len(self.events), "epoch": 1, "hand": self._hand, "commit_time": time}
         self.events.append({**event, "type": kind, "body": body})
+
+    def stage(self, stage: str) -> None:
+        self.level = 0
+        self.tell("stage_started", stage=stage, pot_minor=self.pot)
+
+    def ask(self, seat: int, owes: int = 0) -> None:
+        self.turn += 1
+        turn = {"seat": seat, "turn": self.turn, "deadline": BETWEEN, "to_call_minor": owes}
+        self.tell("turn_started", turn=turn)
+
+    def pay(self, kind: str, seat: int, amount: int, /, **more: object) -> None:
+        self.stacks[seat] -= amount
+        self.pot += amount
+        all_in = {} if kind == "bet_returned" else {"all_in": False}
+        self.tell(kind, seat=seat, **all_in, **more)
+
+    def act(self, seat: int, kind: str, amount: int, owes: int = 0) -> None:
+        self.ask(seat, owes)
+        facts = {"kind": kind, "to_minor": amount, "added_minor": amount, "by_clock": False, "turn": self.turn}
+        self.pay("action_taken", seat, amount, **facts)
+        self.level = max(self.level, amount)
 
     def reshuffled(self, told) -> None:
         if told is not None:
