@@ -13,6 +13,7 @@ COMMANDS: Final = {
     "bots": ("services.cli.commands.bots", "bots_command", "Let bots play tables over the public API."),
     "token": ("services.cli.commands.token", "token_command", "Print a bearer token."),
     "tables": ("services.cli.commands.tables", "tables_command", "List the tables of a house."),
+    "rake": ("services.cli.commands.rake", "rake_command", "Show the rake by rulebook, table or day."),
     "hand": ("services.cli.hand", "hand_command", "Show a finished hand."),
     "hands": ("services.cli.hand", "hands_command", "List finished hands."),
     "audit": ("services.cli.audit", "audit_command", "Verify the ledger of a data folder."),
