@@ -96,7 +96,7 @@ def _reasons() -> dict[str, Reason]:
             "RESERVATION_CLOSED": "the reservation has ended; its outcome is in the metadata",
             "SITTING_CLOSED": "sit down again under a new sitting",
             "SITTING_NOT_DEALT_IN": "move only chips of the sittings dealt into the hand",
-            "STEP_OUT_OF_ORDER": "the step is in, or a later one is; go on from the step, or the round, that the metadata names",
+            "STEP_OUT_OF_ORDER": "the step, or a later one, is in; go on from the metadata's step or round",
             "CURRENCY_MISMATCH": "use the currency that the metadata names",
             "STACK_LOCKED": "wait for the end of the hand",
             "POT_MISMATCH": "pay out exactly what the pot holds",

@@ -6,20 +6,18 @@ of themselves, then what the rows say against the entries.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from sqlalchemy import Connection, select, text
 
-from services.wallet import chart
+from services.wallet import chart, triggers
 from services.wallet import commands as c
 from services.wallet.chart import AccountKind
 from services.wallet.entries import FAULTS_MAX, EntryWalk, kind_of
-from services.wallet.schema import accounts
+from services.wallet.row_checks import RowChecks
+from services.wallet.schema import accounts, audited_balances, ledger_state
 
 _ACCOUNTS_PER_PAGE: Final = 10_000
-
-_APPEND_ONLY: Final = ("batches", "transfers", "seals", "player_changes")
 
 
 def examine(conn: Connection, published_head: str = "") -> c.AuditReport:
@@ -34,38 +32,63 @@ class _Audit:
     def __init__(self, conn: Connection, published_head: str) -> None:
         self._conn = conn
         self._published_head = published_head
-        self._walk = EntryWalk(conn)
+        # Rows are compared while the batches are read, and told of after what the chain and the entries say.
+        self._of_rows: list[tuple[str, str]] = []
+        self._rows = RowChecks(conn, self._tell_of_rows)
+        self._checked_to = conn.scalar(select(ledger_state.c.audited_batch)) or 0
+        self._walk = EntryWalk(conn, compare=self._rows.compare, remember_at=self._checked_to)
 
     def report(self) -> c.AuditReport:
         walk = self._walk
         walk.walk(chart.BALANCE_MAX_MINOR)
         if self._published_head and self._published_head not in walk.heads:
             walk.fault("HEAD_NOT_IN_CHAIN", f"{self._published_head} was published and is not in the chain")
+        self._rows.finish(walk.story)
+        for name, what in self._of_rows:
+            walk.fault(name, what)
+        self._compare_checkers_books()
         self._compare_accounts()
         for name, question in _QUESTIONS:
             self._ask(name, question)
-        self._find_triggers()
+        triggers.check(self._conn, walk.fault)
         return c.AuditReport(tuple(walk.faults), walk.entries, walk.head)
+
+    def _tell_of_rows(self, name: str, what: str) -> None:
+        if len(self._of_rows) < FAULTS_MAX:
+            self._of_rows.append((name, what))
+
+    def _compare_checkers_books(self) -> None:
+        """What the check of what is new goes on from, or it would pass over what somebody moved its mark past."""
+        made = self._walk.remembered
+        if made is None:
+            self._walk.fault("SEAL_MISSING", f"no seal ends with batch {self._checked_to}, up to which all is checked")
+            return
+        kept = {row.account: row.balance for row in self._conn.execute(select(audited_balances))}
+        for account in sorted(made.keys() | kept.keys()):
+            if kept.get(account, 0) != made.get(account, 0):
+                self._walk.fault("CHECKER_DIFFERS", f"{account} was not checked at {kept.get(account, 0)}")
 
     def _compare_accounts(self) -> None:
         sums: dict[str, int] = {}
         after = ""
         while True:
             page = self._conn.execute(
-                select(accounts.c.account, accounts.c.kind, accounts.c.currency, accounts.c.balance)
+                select(*(accounts.c[name] for name in ("account", "kind", "owner", "currency", "balance")))
                 .where(accounts.c.account > after)
                 .order_by(accounts.c.account)
                 .limit(_ACCOUNTS_PER_PAGE)
             ).all()
             if not page:
                 break
-            for account, kind, currency, balance in page:
+            for account, kind, owner, currency, balance in page:
                 sums[currency] = sums.get(currency, 0) + balance
                 entries_say = self._walk.balances.pop(account, 0)
                 if balance != entries_say:
                     self._walk.fault("BALANCE_DIFFERS", f"{account} holds {balance}; its entries make {entries_say}")
                 if kind != kind_of(account):
                     self._walk.fault("ACCOUNT_KIND_WRONG", f"{account} is of kind {kind}")
+                if (owner, currency) != _named(account, owner, currency):
+                    self._walk.fault("OWNER_DIFFERS", f"{account} is said to be {owner}'s, in {currency}")
                 if balance < 0 and kind != AccountKind.CASHIER:
                     self._walk.fault("NEGATIVE_BALANCE", f"{account} holds {balance}")
             after = page[-1][0]
@@ -79,11 +102,21 @@ class _Audit:
         for (what,) in self._conn.execute(text(f"{question} LIMIT {FAULTS_MAX}")):
             self._walk.fault(name, what)
 
-    def _find_triggers(self) -> None:
-        present = _TRIGGERS[self._conn.dialect.name](self._conn)
-        for table in _APPEND_ONLY:
-            if table not in present:
-                self._walk.fault("TRIGGER_MISSING", f"{table} can be changed: its append-only triggers are gone")
+
+def _named(account: str, owner: str, currency: str) -> tuple[str, str]:
+    """Owner and currency as the account's name tells them; as they are where it does not."""
+    kind, *parts = account.split("/")
+    match kind, parts:
+        case "player", [named_owner, named_currency]:
+            return named_owner, named_currency
+        case (("rake" | "cashier"), [named_currency, _]):
+            return "house", named_currency
+        case "pot", [table, _]:
+            return table, currency
+        case "carry", [table]:
+            return table, currency
+        case _:
+            return owner, currency
 
 
 # Each question answers with one text per fault.
@@ -174,26 +207,3 @@ _QUESTIONS: Final = (
         LEFT JOIN players p ON p.player = a.owner WHERE a.kind = 1 AND p.player IS NULL""",
     ),
 )
-
-
-def _triggers_on_sqlite(conn: Connection) -> set[str]:
-    rows = conn.execute(text("SELECT tbl_name, name FROM sqlite_master WHERE type = 'trigger'"))
-    names = {(table, name) for table, name in rows}
-    return {table for table in _APPEND_ONLY if {(table, f"{table}_no_update"), (table, f"{table}_no_delete")} <= names}
-
-
-def _triggers_on_postgresql(conn: Connection) -> set[str]:
-    # tgtype 58: before, on delete, update and truncate, once per statement.
-    rows = conn.execute(
-        text(
-            """SELECT c.relname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
-            WHERE t.tgname = c.relname || '_append_only' AND t.tgenabled IN ('O', 'A') AND t.tgtype = 58"""
-        )
-    )
-    return {name for (name,) in rows}
-
-
-_TRIGGERS: Final[dict[str, Callable[[Connection], set[str]]]] = {
-    "sqlite": _triggers_on_sqlite,
-    "postgresql": _triggers_on_postgresql,
-}

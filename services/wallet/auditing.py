@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from services.runtime import telemetry
 from services.runtime.clock import Clock
 from services.runtime.database import Database, DatabaseBusyError
-from services.wallet import audit, chain, checking, metrics, reads
+from services.wallet import audit, chain, checking, closures, metrics, reads
 from services.wallet import commands as c
-from services.wallet.commits import REASON_CHARACTERS_MAX, close_ledger
-from services.wallet.schema import ledger_state, table_ledgers
 
 # How many seals one round may add before it lets others write.
 SEALS_PER_ROUND_MAX: Final = 20
@@ -72,6 +70,7 @@ class Auditor:
         """Shows the totals as metrics; an imbalance closes the ledger for new hands at once."""
         summary = await self._db.read(reads.summary)
         metrics.show_summary(summary)
+        metrics.show_closures(await self._db.read(closures.closures))
         for balance in summary.imbalance:
             if balance.amount_minor:
                 await self._close(f"SUM_NOT_ZERO: {balance.currency} is off by {balance.amount_minor}")
@@ -79,9 +78,11 @@ class Auditor:
 
     async def audit(self, published_head: str = "") -> c.AuditReport:
         """Audits everything on one snapshot, and closes or reopens the ledger by what it found."""
-        report = await self._db.read(audit.examine, published_head)
+        report, closed = await self._db.read(_examine, published_head)
         if report.clean:
-            await self._db.write(_reopen, self._clock.now_ms())
+            for table, reason in closed.items():
+                _log.warning("a clean audit opens again", table=table, was_closed_by=reason)
+            await self._db.write(closures.reopen, closed, self._clock.now_ms())
         else:
             await self._close(report.faults[0])
         return report
@@ -98,7 +99,7 @@ class Auditor:
 
     async def _close(self, reason: str) -> None:
         _log.critical("the ledger is closed for new hands", reason=reason)
-        await self._db.write(close_ledger, reason[:REASON_CHARACTERS_MAX])
+        await self._db.write(closures.close_ledger, reason)
 
 
 async def end(task: asyncio.Task[None]) -> None:
@@ -111,16 +112,5 @@ async def end(task: asyncio.Task[None]) -> None:
             raise
 
 
-def _reopen(conn: Connection, now_ms: int) -> None:
-    closed = conn.scalar(select(ledger_state.c.closed_reason))
-    if closed:
-        _log.warning("a clean audit reopens the ledger", was_closed_by=closed)
-    conn.execute(update(ledger_state).where(ledger_state.c.id == 1).values(closed_reason="", audited_ms=now_ms))
-    opened = conn.execute(
-        update(table_ledgers)
-        .where(table_ledgers.c.closed_reason != "")
-        .values(closed_reason="")
-        .returning(table_ledgers.c.table_id)
-    )
-    for (table,) in opened:
-        _log.warning("a clean audit reopens a table", table=table)
+def _examine(conn: Connection, published_head: str) -> tuple[c.AuditReport, dict[str, str]]:
+    return audit.examine(conn, published_head), closures.closures(conn)

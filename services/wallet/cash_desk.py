@@ -7,16 +7,19 @@ from services.wallet import chart, limits
 from services.wallet import commands as c
 from services.wallet.books import Books, Move, PlayerRow
 from services.wallet.chart import AccountKind, PlayerState, TransferCode
+from services.wallet.names import display_key
 
 
 def create_player(books: Books, command: c.CreatePlayer) -> c.Player:
-    """Makes a profile. Refused with PLAYER_EXISTS, then DISPLAY_NAME_TAKEN (compared without regard to case)."""
+    """Makes a profile. Refused with PLAYER_EXISTS, then DISPLAY_NAME_TAKEN (by one that looks alike)."""
     if command.player in books.players:
         raise Fault("PLAYER_EXISTS", f"there is a player {command.player}", player=command.player)
-    key = command.display_name.casefold()
+    key = display_key(command.display_name)
     if key in books.display_keys:
         raise Fault(
-            "DISPLAY_NAME_TAKEN", f"somebody is called {command.display_name}", display_name=command.display_name
+            "DISPLAY_NAME_TAKEN",
+            f"somebody is called {command.display_name}, or much like it",
+            display_name=command.display_name,
         )
     row = PlayerRow(command.player, command.display_name, key, PlayerState.ACTIVE, books.now_ms)
     books.players[row.player] = row

@@ -12,6 +12,7 @@ from typing import Final
 
 from services.runtime.errors import Fault
 from services.wallet import commands as c
+from services.wallet import names
 from services.wallet.chart import BALANCE_MAX_MINOR, SEAT_MAX, TransferCode
 
 BATCH_ID_CHARS_MAX: Final = 128
@@ -30,7 +31,6 @@ _SITTING: Final = re.compile(r"[A-Za-z0-9_.:/-]{1,128}")
 # Shorter than a batch's id, since the batch that expires a reservation is named for it.
 _RESERVATION: Final = re.compile(r"[A-Za-z0-9_.:/-]{1,120}")
 _CURRENCY: Final = re.compile(r"[A-Z]{3,8}")
-_DISPLAY_NAME: Final = re.compile(r"[\w.-]{2,24}")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 _FORCED_CODES: Final = frozenset({TransferCode.ANTE, TransferCode.BLIND})
@@ -72,7 +72,9 @@ def invalid(field: str, message: str) -> Fault:
 def _create_player(command: c.CreatePlayer) -> None:
     _batch_id(command.batch_id)
     check_player(command.player)
-    _match("display_name", command.display_name, _DISPLAY_NAME, "2 to 24 letters, digits, - _ or .")
+    wrong = names.fault_of(command.display_name)
+    if wrong:
+        raise invalid("display_name", wrong)
 
 
 def _set_player_state(command: c.SetPlayerState) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from services.runtime import telemetry
@@ -18,12 +17,10 @@ from services.runtime.errors import Fault
 from services.wallet import commands as c
 from services.wallet import group, metrics
 from services.wallet.books import BooksBrokenError
-from services.wallet.schema import ledger_state, table_ledgers
+from services.wallet.closures import close_ledger, close_table
 
 # Two processes that first write the same id at the same moment: the later one reads it on its next attempt.
 COLLISIONS_MAX: Final = 4
-
-REASON_CHARACTERS_MAX: Final = 500
 
 _log = telemetry.logger("wallet.commits")
 
@@ -141,27 +138,9 @@ class GroupCommitter:
         operation = type(command).__name__
         table = command.table if isinstance(command, c.TableCommand) else ""
         _log.critical("the books are broken", command=operation, table=table, error=str(error))
-        reason = f"{operation}: {error}"[:REASON_CHARACTERS_MAX]
+        reason = f"{operation}: {error}"
         if table:
             await self._db.write(close_table, table, reason)
         else:
             await self._db.write(close_ledger, reason)
         return Fault("INTERNAL", "the ledger stopped at a contradiction; it was recorded and nothing was moved")
-
-
-def close_table(conn: Connection, table: str, reason: str) -> None:
-    """Stops new hands at one table until a clean audit; the first reason stays."""
-    conn.execute(
-        update(table_ledgers)
-        .where(table_ledgers.c.table_id == table, table_ledgers.c.closed_reason == "")
-        .values(closed_reason=reason)
-    )
-
-
-def close_ledger(conn: Connection, reason: str) -> None:
-    """Stops new hands until a clean audit; the first reason stays."""
-    conn.execute(
-        update(ledger_state)
-        .where(ledger_state.c.id == 1, ledger_state.c.closed_reason == "")
-        .values(closed_reason=reason)
-    )

@@ -15,23 +15,43 @@ Moved = Counter[tuple[int, str, str, int]]
 """How often (code, debit, credit, amount) occurs; `*` stands for an account that the content does not name."""
 
 
-def differs(operation: str, content: str, lines: Sequence[tuple[Any, ...]]) -> bool:
+def differs(operation: str, asked: dict[str, Any], lines: Sequence[tuple[Any, ...]]) -> bool:
     """Whether the transfers (rows of `transfers`) are not those that the batch's content asks for.
 
-    Operations that read the ledger's own entries (cash-outs, voids, fences, refunds) name no amounts; their lines are
-    held to the running balances and to the empty pot instead.
+    Where the content names no amounts, since the ledger reads them in its own entries (cash-outs, voids, fences,
+    refunds, what ends a reservation), the whole audit holds the lines to what the batches before make due (`story`).
     """
     expected_of = _EXPECTED.get(operation)
     if expected_of is None:
-        return False
+        return operation == "SweepHouse" and not _swept(asked, lines)
     try:
-        expected = expected_of(msgspec.json.decode(content))
-    except (msgspec.DecodeError, KeyError, TypeError, AttributeError):
+        expected = expected_of(asked)
+    except (KeyError, TypeError, AttributeError):
         return True
     found: Moved = Counter()
-    for _, _, code, debit, credit, _, amount, _, _ in lines:
-        found[code, _unsharded(debit), _unsharded(credit), amount] += 1
+    for _, _, code, debit, credit, currency, amount, _, _ in lines:
+        found[code, _debit(code, debit), _credit(code, credit, currency), amount] += 1
     return found != expected
+
+
+def decoded(content: str) -> dict[str, Any]:
+    """A batch's content by its fields' names; without any where it is no content at all."""
+    try:
+        asked = msgspec.json.decode(content)
+    except msgspec.DecodeError:
+        return {}
+    return asked if isinstance(asked, dict) else {}
+
+
+def _debit(code: int, debit: str) -> str:
+    """Whose cash a top-up comes from is the sitting's to say."""
+    return "*" if code == TransferCode.TOP_UP else _unsharded(debit)
+
+
+def _credit(code: int, credit: str, currency: str) -> str:
+    """The currency of the rake is the table's to say; it is that of the line."""
+    rake = code == TransferCode.RAKE and credit.startswith(f"rake/{currency}/")
+    return "rake/*" if rake else _unsharded(credit)
 
 
 def _unsharded(account: str) -> str:
@@ -40,7 +60,16 @@ def _unsharded(account: str) -> str:
     return f"{kind}/{rest.partition('/')[0]}" if kind in {"rake", "cashier"} else account
 
 
-def _create_player(_: dict[str, Any]) -> Moved:
+def _swept(asked: dict[str, Any], lines: Sequence[tuple[Any, ...]]) -> bool:
+    """Whether a sweep moved between accounts of its own currency only."""
+    ours = {f"{kind}/{asked.get('currency')}" for kind in ("rake", "cashier")}
+    return all(
+        line[2] == TransferCode.SWEEP and _unsharded(line[3]) == _unsharded(line[4]) and _unsharded(line[3]) in ours
+        for line in lines
+    )
+
+
+def _nothing(_: dict[str, Any]) -> Moved:
     return Counter()
 
 
@@ -69,6 +98,10 @@ def _buy_in(asked: dict[str, Any]) -> Moved:
     return Counter([(int(TransferCode.BUY_IN), cash, stack, asked["amount_minor"])])
 
 
+def _top_up(asked: dict[str, Any]) -> Moved:
+    return Counter([(int(TransferCode.TOP_UP), "*", chart.stack_account(asked["sitting"]), asked["amount_minor"])])
+
+
 def _reserve_buy_in(asked: dict[str, Any]) -> Moved:
     cash = chart.cash_account(asked["player"], asked["currency"])
     held = chart.reserved_account(asked["reservation"])
@@ -89,6 +122,16 @@ def _collect_bets(asked: dict[str, Any]) -> Moved:
     return _lines(asked["bets"], pot, into=True) + _lines(asked["returned"], pot, into=False)
 
 
+def _award_pot(asked: dict[str, Any]) -> Moved:
+    pot = chart.pot_account(asked["table"], asked["hand"])
+    moved = _lines(asked["wins"], pot, into=False)
+    if asked["rake_minor"]:
+        moved[int(TransferCode.RAKE), pot, "rake/*", asked["rake_minor"]] += 1
+    if asked["carry_out_minor"]:
+        moved[int(TransferCode.CARRY_OUT), pot, chart.carry_account(asked["table"]), asked["carry_out_minor"]] += 1
+    return moved
+
+
 def _lines(asked: Sequence[dict[str, Any]], pot: str, *, into: bool) -> Moved:
     moved: Moved = Counter()
     for line in asked:
@@ -99,12 +142,16 @@ def _lines(asked: Sequence[dict[str, Any]], pot: str, *, into: bool) -> Moved:
 
 
 _EXPECTED: Final[dict[str, Callable[[dict[str, Any]], Moved]]] = {
-    "CreatePlayer": _create_player,
+    "CreatePlayer": _nothing,
+    "SetPlayerState": _nothing,
+    "SetPlayerLimits": _nothing,
     "Deposit": _deposit,
     "Withdraw": _withdraw,
     "AdjustBalance": _adjust_balance,
     "BuyIn": _buy_in,
+    "TopUp": _top_up,
     "ReserveBuyIn": _reserve_buy_in,
     "PostForced": _post_forced,
     "CollectBets": _collect_bets,
+    "AwardPot": _award_pot,
 }

@@ -11,10 +11,11 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, select
 
-from services.wallet import chain, chart, contents
+from services.wallet import chain, chart, contents, retelling
 from services.wallet.chart import AccountKind
 from services.wallet.group import OK
 from services.wallet.schema import seals
+from services.wallet.story import Over, Story
 
 FAULTS_MAX: Final = 100
 
@@ -31,10 +32,19 @@ class EntryWalk:
     """One reading of entries. `faults` says what is wrong, `balances` what the entries make of each account.
 
     `since` is the last seal that was found sound, and `known` tells the balances under it; both are given or neither.
+    Where neither is, `compare` may be given: it gets the rows that the batches made and that no later one changes, page
+    by page, and `story` is what the batches made of the rest. Where a seal ends with batch `remember_at`, `remembered`
+    is what the accounts held under it.
     """
 
     def __init__(
-        self, conn: Connection, *, since: chain.Seal | None = None, known: KnownBalances | None = None
+        self,
+        conn: Connection,
+        *,
+        since: chain.Seal | None = None,
+        known: KnownBalances | None = None,
+        compare: Callable[[Over], None] | None = None,
+        remember_at: int = 0,
     ) -> None:
         self._conn = conn
         self._since = since
@@ -42,6 +52,10 @@ class EntryWalk:
         self.faults: list[str] = []
         # Without `known` an account that is empty is forgotten, or a long ledger would not fit into memory.
         self.balances: dict[str, int] = {}
+        self.story = Story(self.fault, self.balances)
+        self._compare = compare
+        self._remember_at = remember_at
+        self.remembered: dict[str, int] | None = None if remember_at else {}
         # The open hand (or 0) and the last one opened, by table.
         self._hands: dict[str, tuple[int, int]] = {}
         self.entries = 0
@@ -68,10 +82,16 @@ class EntryWalk:
                 if under_way is not None:
                     under_way.add(batch, lines)
                 self._read_batch(batch, lines)
+            self._compare_what_is_over()
         while link is not None and under_way is not None:
             self._close_link(link, under_way)
             link = next(links, None)
             under_way = chain.HeadUnderWay(link.previous_head) if link else None
+
+    def _compare_what_is_over(self) -> None:
+        if self._compare is not None:
+            self._compare(self.story.over)
+            self.story.over = Over()
 
     def _links(self, up_to: int) -> Iterator[chain.Seal]:
         since = self._since
@@ -107,6 +127,8 @@ class EntryWalk:
             )
         self.heads.add(link.head)
         self.head = link.head
+        if link.last_batch == self._remember_at:
+            self.remembered = dict(self.balances)
 
     def _read_batch(self, batch: tuple[Any, ...], lines: Any) -> None:
         number, _, operation, table, hand, content, outcome, _, line_count, _ = batch
@@ -115,12 +137,21 @@ class EntryWalk:
             self.fault("LINES_MISSING", f"batch {number} has {len(lines)} of its {line_count} lines")
         if lines and outcome != OK:
             self.fault("REFUSED_BATCH_MOVED", f"batch {number} was refused and has {len(lines)} lines")
-        elif outcome == OK and contents.differs(operation, content, lines):
+        asked = contents.decoded(content)
+        if outcome == OK and contents.differs(operation, asked, lines):
             self.fault("CONTENT_DIFFERS", f"the lines of batch {number} are not what it asked for")
+        if self._compare is not None:
+            self._tell(batch, asked, lines)
         for line in lines:
             self._read_line(line)
         if outcome == OK and hand:
             self._follow_hand(number, operation, table, hand, moved=bool(lines))
+
+    def _tell(self, batch: tuple[Any, ...], asked: dict[str, Any], lines: Any) -> None:
+        try:
+            retelling.tell(self.story, batch, asked, lines)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            self.fault("CONTENT_DIFFERS", f"batch {batch[0]} has no content of a {batch[2]}")
 
     def _follow_hand(self, number: int, operation: str, table: str, hand: int, *, moved: bool) -> None:
         """Holds each table to one open hand at a time, ascending numbers, and no posting outside of an open hand."""

@@ -122,6 +122,7 @@ def _decide(conn: Connection, books: Books, key: str, command: c.Command) -> c.A
         closed = _closed(books, command.table)
         if closed is not None:
             return closed
+    fenced_before = books.at_table(command.table).fenced_epoch if isinstance(command, c.FenceTable) else 0
     try:
         answer = _answer(conn, books, command)
     except Fault as fault:
@@ -132,11 +133,11 @@ def _decide(conn: Connection, books: Books, key: str, command: c.Command) -> c.A
         _record(books, key, command, outcome=fault.reason, answer=refusal)
         return fault
     if isinstance(command, c.FenceTable):
-        key = f"fence {command.table}/{command.epoch}"
-        if not books.posted:
-            # A fence that moved no chips is in the table's row, and nothing to book.
+        if fenced_before == command.epoch:
+            # The same fence again did nothing, so there is nothing to book.
             books.close_batch(refused=False)
             return answer
+        key = f"fence {command.table}/{command.epoch}"
     _record(books, key, command, outcome=OK, answer=msgspec.json.encode(answer).decode())
     return answer
 

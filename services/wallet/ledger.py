@@ -5,16 +5,16 @@ from __future__ import annotations
 import zlib
 from typing import Final, TypeVar, cast
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, select, update
 
 from services.runtime.clock import Clock
 from services.runtime.database import Database
 from services.runtime.errors import Fault
-from services.wallet import checks, group, hand_reads, limits, metrics, reads, reports, reservation_reads
+from services.wallet import changes, checks, group, hand_reads, limits, metrics, reads, reports, reservation_reads
 from services.wallet import commands as c
 from services.wallet.chart import SHARDS
 from services.wallet.commits import GroupCommitter
-from services.wallet.schema import player_changes, players
+from services.wallet.schema import players
 
 GROUP_MAX: Final = 128
 QUEUE_MAX: Final = 4_096
@@ -226,23 +226,23 @@ def _subject(command: c.Command) -> str:
 
 
 def _set_player_state(conn: Connection, command: c.SetPlayerState, caller: str, now_ms: int) -> c.Player:
+    changes.begin(conn)
     if _locked_state(conn, command.player) != command.state:
         conn.execute(update(players).where(players.c.player == command.player).values(state=int(command.state)))
-        conn.execute(
-            insert(player_changes).values(
-                player=command.player,
-                state=int(command.state),
-                reason=command.reason,
-                changed_by=caller,
-                changed_ms=now_ms,
-            )
-        )
+        changes.book(conn, changes.StateChanged(command.player, int(command.state), command.reason, caller), now_ms)
     return reads.player(conn, command.player)
 
 
 def _set_player_limits(conn: Connection, command: c.SetPlayerLimits, caller: str, now_ms: int) -> c.Player:
+    changes.begin(conn)
     state = _locked_state(conn, command.player)
-    limits.set_limits(conn, command, state, caller, now_ms)
+    limits.set_limits(conn, command)
+    deposit, buy_in = command.deposit_day_max_minor, command.buy_in_day_max_minor
+    changes.book(
+        conn,
+        changes.LimitsChanged(command.player, command.currency, deposit, buy_in, state, command.reason, caller),
+        now_ms,
+    )
     return reads.player(conn, command.player)
 
 

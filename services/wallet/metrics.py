@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from services.runtime import telemetry
 from services.runtime.errors import Fault
 from services.wallet import commands as c
+from services.wallet.closures import WHOLE
 
 BATCHES: Final = telemetry.counter("fivedraw_wallet_batches_total", "Batches answered, by operation.", ("operation",))
 REFUSALS: Final = telemetry.counter("fivedraw_wallet_refusals_total", "Batches refused, by reason.", ("reason",))
@@ -21,6 +23,9 @@ CHIPS: Final = telemetry.gauge(
     "fivedraw_wallet_chips_minor", "Sum of balances by kind of account.", ("kind", "currency")
 )
 OPEN_HANDS: Final = telemetry.gauge("fivedraw_wallet_open_hands", "Hands whose pot may hold chips.")
+CLOSED: Final = telemetry.gauge(
+    "fivedraw_wallet_closed", "What takes no new hand until a clean audit: the whole ledger (0 or 1), tables.", ("of",)
+)
 SEALED_BATCH: Final = telemetry.gauge(
     "fivedraw_wallet_sealed_batch", "Number of the last batch under the chain's head."
 )
@@ -54,6 +59,12 @@ def count(command: c.Command, outcome: c.Answer | Fault) -> None:
     BATCHES.labels(type(command).__name__).inc()
     if isinstance(outcome, Fault):
         REFUSALS.labels(outcome.reason).inc()
+
+
+def show_closures(closed: Mapping[str, str]) -> None:
+    """Shows what takes no new hand."""
+    CLOSED.labels("ledger").set(WHOLE in closed)
+    CLOSED.labels("table").set(len(closed.keys() - {WHOLE}))
 
 
 def show_summary(summary: c.LedgerSummary) -> None:

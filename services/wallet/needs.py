@@ -9,6 +9,7 @@ from services.wallet import chart
 from services.wallet import commands as c
 from services.wallet.books import Books
 from services.wallet.chart import TransferCode
+from services.wallet.names import display_key
 
 # These end or read a hand, or list the table's stacks: they need every open sitting of their table.
 _WHOLE_TABLE: Final = c.AwardPot | c.VoidHand | c.RefundCarry | c.FenceTable
@@ -67,7 +68,7 @@ def players(wanted: Sequence[c.Command]) -> set[str]:
 
 def display_keys(wanted: Sequence[c.Command]) -> set[str]:
     """The display names wanted, as they are compared."""
-    return {command.display_name.casefold() for command in wanted if isinstance(command, c.CreatePlayer)}
+    return {display_key(command.display_name) for command in wanted if isinstance(command, c.CreatePlayer)}
 
 
 def accounts(wanted: Sequence[c.Command], books: Books) -> set[str]:

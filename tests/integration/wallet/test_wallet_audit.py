@@ -65,6 +65,89 @@ TAMPERINGS: dict[str, tuple[str, str]] = {
         "RESERVATION_DIFFERS",
     ),
     "a player erased": ("DELETE FROM players WHERE player = 'ann'", "CASH_WITHOUT_PLAYER"),
+    "a stack given away, sitting and account": (
+        "UPDATE sittings SET player = 'bob' WHERE sitting = 'ann'; "
+        "UPDATE accounts SET owner = 'bob' WHERE account = 'stack/ann'",
+        "SITTING_DIFFERS: sitting ann has player bob; its batches make ann",
+    ),
+    "a reservation given away, with its account": (
+        "UPDATE reservations SET player = 'bob'; UPDATE accounts SET owner = 'bob' WHERE account = 'reserved/r'",
+        "RESERVATION_DIFFERS: reservation r has player bob; its batches make ann",
+    ),
+    "a dealt-in stack unlocked": (
+        "UPDATE sittings SET locked_hand = 0 WHERE sitting = 'ann'",
+        "SITTING_DIFFERS: sitting ann has locked_hand 0; its batches make 4",
+    ),
+    "a carry said to be younger": (
+        "UPDATE table_ledgers SET carry_since_hand = 2",
+        "TABLE_DIFFERS: table t1 has carry_since_hand 2; its batches make 0",
+    ),
+    "hand numbers taken back": ("UPDATE table_ledgers SET last_hand = 3", "TABLE_DIFFERS: table t1 has last_hand 3"),
+    "an epoch taken back": ("UPDATE table_ledgers SET epoch = 0", "TABLE_DIFFERS: table t1 has epoch 0"),
+    "a table's currency turned": ("UPDATE table_ledgers SET currency = 'USD'", "TABLE_DIFFERS: table t1 has currency"),
+    "a hand's reason reworded": (
+        "UPDATE hands SET reason = 'nothing to see' WHERE hand = 3",
+        "HAND_DIFFERS: hand 3 of t1 has reason nothing to see; its batches make an operator",
+    ),
+    "a hand's time moved": (
+        "UPDATE hands SET closed_ms = 1 WHERE hand = 1",
+        "HAND_DIFFERS: hand 1 of t1 has",
+    ),
+    "what a sitting took home": (
+        "UPDATE sittings SET cashed_out = 500 WHERE sitting = 'cid'",
+        "SITTING_DIFFERS: sitting cid has cashed_out 500; its batches make 400",
+    ),
+    "a closed sitting opened again": ("UPDATE sittings SET open = true WHERE sitting = 'cid'", "SITTING_DIFFERS"),
+    "a sitting's currency turned": ("UPDATE sittings SET currency = 'USD' WHERE open", "SITTING_DIFFERS"),
+    "a sitting that nobody bought into": (
+        "INSERT INTO sittings VALUES ('ghost', 't1', 'bob', 7, 'EUR', true, 0, 0, 1)",
+        "SITTING_DIFFERS: there are 4 rows of sittings; the batches make 3",
+    ),
+    "a reservation's time drawn out": (
+        "UPDATE reservations SET expires_ms = expires_ms + 1",
+        "RESERVATION_DIFFERS: reservation r has expires_ms",
+    ),
+    "cash given to another player": (
+        "UPDATE accounts SET owner = 'bob' WHERE account = 'player/ann/EUR'",
+        "OWNER_DIFFERS: player/ann/EUR is said to be bob's",
+    ),
+    "a freeze lifted": (
+        "UPDATE players SET state = 1 WHERE player = 'cid'",
+        "PLAYER_DIFFERS: player cid is not FROZEN",
+    ),
+    "a display name turned": ("UPDATE players SET display_name = 'Eve' WHERE player = 'ann'", "PLAYER_DIFFERS"),
+    "a display name freed": ("UPDATE players SET display_key = 'eve' WHERE player = 'ann'", "PLAYER_DIFFERS"),
+    "a player put in": ("INSERT INTO players VALUES ('eve', 'Eve', 'eve', 1, 1)", "PLAYER_DIFFERS"),
+    "a limit lifted": ("DELETE FROM player_limits", "PLAYER_DIFFERS: the limits on player/bob/EUR"),
+    "a change forgotten": ("DELETE FROM player_changes WHERE player = 'bob'", "PLAYER_DIFFERS: change "),
+    "a change put in another's name": (
+        "UPDATE player_changes SET changed_by = 'person/eve'",
+        "PLAYER_DIFFERS: change ",
+    ),
+    "a change put in": (
+        "INSERT INTO player_changes (change_no, player, state, reason, changed_by, changed_ms) "
+        "VALUES (9999999, 'ann', 1, 'why', 'person/op', 1)",
+        "PLAYER_DIFFERS: there are 3 rows of player_changes; the batches make 2",
+    ),
+    "the checker's mark moved on": (
+        "UPDATE ledger_state SET audited_batch = 999999",
+        "SEAL_MISSING: no seal ends",
+    ),
+    "the checker's books changed": ("INSERT INTO audited_balances VALUES ('stack/ann', 5)", "CHECKER_DIFFERS"),
+    "a win paid to another stack, all balances put right": (
+        "UPDATE transfers SET credit = 'stack/bob', credit_balance = 410 WHERE code = 9 AND batch_no = "
+        "(SELECT min(batch_no) FROM transfers WHERE code = 9)",
+        "CONTENT_DIFFERS",
+    ),
+    "a top-up raised": ("UPDATE transfers SET amount = amount + 10 WHERE code = 4", "CONTENT_DIFFERS"),
+    "a cash-out paid to another player": (
+        "UPDATE transfers SET credit = 'player/bob/EUR' WHERE code = 5",
+        "NOT_DUE: batch ",
+    ),
+    "a void that refunds another": (
+        "UPDATE transfers SET credit = 'stack/bob' WHERE code = 13",
+        "NOT_DUE: batch ",
+    ),
 }
 
 
@@ -77,17 +160,20 @@ async def sealed(house: House, auditor: Auditor) -> House:
     await house.forced(3, "ann bob", antes(ann=5))
     await house.void(3)
     await house.cash_out("cid")
+    await house.top_up("bob", 20)
     await auditor.seal()
     await house.forced(4, "ann bob", antes(ann=2, bob=2))
     await house.reserve("ann", 30)
+    await house.freeze("cid")
+    await house.limit("bob", deposit=5000)
     return house
 
 
 async def test_a_ledger_that_was_left_alone_is_clean(sealed, auditor):
     report = await auditor.audit()
     assert report.faults == ()
-    # 6 deposits and buy-ins, twice 6 of a hand, void 2, cash-out 1, forced 2, reserved 1: 24 transfers.
-    assert report.entries_checked == 48
+    # 6 deposits and buy-ins, twice 6 of a hand, void 2, cash-out and top-up, forced 2, reserved 1: 25 transfers.
+    assert report.entries_checked == 50
     assert report.head == await auditor.seal() or report.head != chain.GENESIS
 
 
@@ -130,7 +216,7 @@ async def test_a_chain_that_was_made_anew_does_not_hold_the_published_head(seale
     assert (await auditor.audit(published)).faults == ()
 
     def forge(conn: Connection) -> None:
-        conn.execute(text("UPDATE batches SET committed_ms = committed_ms + 1"))
+        conn.execute(text("UPDATE batches SET answer = replace(answer, 'ann', 'eve')"))
         conn.execute(text("DELETE FROM seals"))
 
     await ledger_database[1].write(_without_triggers, forge)

@@ -39,6 +39,19 @@ async def test_deposits_end_at_the_days_limit_and_begin_again_at_midnight(limite
     await refused(house.deposit("ann", 1), "LIMIT_EXCEEDED")
 
 
+async def test_a_release_gives_back_to_the_day_that_it_was_taken_from(limited):
+    house, clock = limited
+    await house.limit("ann", buy_in=600)
+    await house.reserve("ann", 200, name="yesterday", hold_ms=3 * DAY_SECONDS * 1000)
+    clock.advance(DAY_SECONDS)
+    await house.reserve("ann", 100, name="today", sitting="other")
+    assert (await house.release("yesterday")).amount_minor == 200
+    await refused(house.top_up("ann", 501), "LIMIT_EXCEEDED", left_minor="500")
+    await house.release("today")
+    await refused(house.top_up("ann", 601), "LIMIT_EXCEEDED", left_minor="600")
+    await house.top_up("ann", 600)
+
+
 async def test_buy_ins_top_ups_and_reservations_share_one_limit(limited):
     house, clock = limited
     await house.limit("ann", buy_in=600)

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from services.runtime.errors import Fault
 from services.wallet import commands as c
 from services.wallet.chart import BALANCE_MAX_MINOR, PlayerState, TransferCode
-from services.wallet.commits import close_ledger
+from services.wallet.closures import close_ledger
 from tests.integration.wallet.house import House, antes, bets, returned, wins
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "ledger.md"
