@@ -684,6 +684,11 @@
       this.need(seat > 0 && seat === due, `it is not the turn of seat ${seat}`);
     }
 
+    // Turns are numbered through; the table's count of them goes on from hand to hand.
+    isNext(turn) {
+      return this.turn ? turn === this.turn + 1 : turn > 0;
+    }
+
     owed(seat) {
       return Math.min(Math.max(this.level - this.put.get(seat), 0), this.stacks.get(seat));
     }
@@ -691,7 +696,7 @@
     turn_started({ turn: { seat, turn, to_call_minor } }) {
       // A clock that is extended tells the same turn again.
       const isAgain = this.asked !== 0 && turn === this.turn && seat === this.asked;
-      this.need(isAgain || (this.asked === 0 && turn > this.turn), "turns do not ascend, or one is open");
+      this.need(isAgain || (this.asked === 0 && this.isNext(turn)), "this is not the next turn");
       this.isDue(seat);
       const owed = this.stage === "round" ? this.owed(seat) : 0;
       this.need(to_call_minor === owed, `seat ${seat} owes ${owed}, not ${to_call_minor}`, "chips");
@@ -705,7 +710,7 @@
       if (this.asked) this.need(turn === this.turn, `turn ${this.turn} is open, not ${turn}`);
       else if (by_clock) this.need(turn === 0, `turn ${turn} never began`);
       else {
-        this.need(mayBeUnasked && turn > this.turn, `turn ${turn} never began`);
+        this.need(mayBeUnasked && this.isNext(turn), `turn ${turn} never began`);
         this.turn = turn;
         this.unasked++;
       }
@@ -1205,6 +1210,7 @@
 
   class Links {
     tables = new Map();
+    doubled = new Set();
 
     // The same hand again, as somebody else saw it, must tell the same.
     add(hand, report) {
@@ -1217,8 +1223,8 @@
       if (!decks.has(deck.number)) decks.set(deck.number, deck);
       const known = decks.get(deck.number);
       const isSame = known.chain === deck.chain && known.commitment === deck.commitment && known.hand === deck.hand;
-      if (report.check(isSame, "link", `${where} was dealt twice: two hands of this file have it`))
-        report.check(known.digest === deck.digest, "link", `${where} is told twice, and not alike`);
+      if (!report.check(isSame, "link", `${where} was dealt twice: two hands of this file have it`)) this.doubled.add(hand.table);
+      else if (!report.check(known.digest === deck.digest, "link", `${where} is told twice, and not alike`)) this.doubled.add(hand.table);
     }
 
     end(report) {
@@ -1256,7 +1262,7 @@
         report.check(fine, "link", `${where} begins with ${later.carryIn} carried, ${earlier.carryOut} were left`);
       }
       const which = isOnly ? "" : `, ${run[0].number} to ${run.at(-1).number},`;
-      if (run.length > 1) report.conclude(before, `${run.length} decks of ${table}${which} follow each other without a gap.`);
+      if (run.length > 1 && !this.doubled.has(table)) report.conclude(before, `${run.length} decks of ${table}${which} follow each other without a gap.`);
     }
   }
 

@@ -16,6 +16,7 @@ import msgspec
 
 DECK_SIZE = 52
 HAND_SIZE = 5
+FOUR_CARD_DRAW = 4
 
 Shuffler = Callable[[tuple[int, ...], int], Sequence[int]]
 """Takes the cards in ascending order and the shuffle's number (1 for the first reshuffle); gives their new order."""
@@ -119,7 +120,7 @@ def exchange(
 ) -> tuple[DeckState, Dealing]:
     """Take `discards` from `seat` and give it `draw_now` cards.
 
-    `draw_now` is the number of discards, or one less when the seat's fourth card comes late. `folded` are all seats
+    `draw_now` is the number of discards, or 3 of 4 when the seat's fourth card comes late. `folded` are all seats
     that folded so far (those told before may be told again); their hands join the discards. With `mixed` a stub that
     is too short is shuffled together with the discards at once, otherwise it is dealt first.
     """
@@ -131,9 +132,9 @@ def exchange(
         raise DealingRefused(f"seat {seat} drew already")
     if len(set(discards)) != len(discards) or not set(discards) <= set(held):
         raise DealingRefused(f"seat {seat} does not hold the {len(discards)} cards it discards")
+    if not may_draw(len(discards), draw_now):
+        raise DealingRefused(f"{len(discards)} discards do not allow {draw_now} cards now")
     short = len(discards) - draw_now
-    if short not in (0, 1) or draw_now < 0:
-        raise DealingRefused(f"{len(discards)} discards allow {len(discards)} cards, or one less, not {draw_now}")
     if short and state.late is not None:
         raise DealingRefused(f"seat {state.late} has a late card due already")
     kept = tuple(card for card in held if card not in discards)
@@ -147,6 +148,11 @@ def exchange(
     state, drawn, reshuffles = _take(state, seat, draw_now, mixed, shuffler)
     state = _give(state, seat, drawn)
     return state, Dealing(drawn, (), reshuffles)
+
+
+def may_draw(discards: int, draw_now: int) -> bool:
+    """Whether so many cards may follow so many discards: as many, or 3 of a four-card draw."""
+    return draw_now == discards or (discards == FOUR_CARD_DRAW and draw_now == FOUR_CARD_DRAW - 1)
 
 
 def late_card(

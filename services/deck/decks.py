@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from sqlalchemy import Connection
 
-from services.deck import requests
+from services.deck import dealing, requests
 from services.deck.drbg import Entropy
 from services.deck.proofs import proof_of
 from services.deck.queue import StepQueue
@@ -107,16 +107,15 @@ class Decks:
         folded_seats: Sequence[int] = (),
         rule: ReshuffleRule = ReshuffleRule.STUB_FIRST,
     ) -> Exchanged:
-        """Takes a seat's discards and gives it `draw_now` new cards (by default as many)."""
+        """Takes a seat's discards and gives it `draw_now` new cards: as many (by default), or 3 of a four-card draw."""
         _check(key, step_id)
         requests.check_seat("seat", seat)
         given_up = requests.card_numbers("discards", discards, DISCARDS_MAX)
         requests.check_seats("folded_seats", folded_seats, 0, SEAT_MAX)
         count = len(given_up) if draw_now is None else draw_now
-        if count not in (len(given_up), max(len(given_up) - 1, 0)):
-            raise Fault(
-                "INVALID_REQUEST", f"draw_now must be {len(given_up)} or one less, not {count}", field="draw_now"
-            )
+        if not dealing.may_draw(len(given_up), count):
+            what = f"draw_now must be {len(given_up)}, as many as the discards (or 3 of 4), not {count}"
+            raise Fault("INVALID_REQUEST", what, field="draw_now")
         step = requests.ExchangeCards(key, step_id, seat, given_up, count, tuple(folded_seats), rule)
         return _expect(Exchanged, await self._queue.take(step))
 
@@ -143,7 +142,11 @@ class Decks:
         return _expect(Closed, await self._queue.take(requests.CloseDeck(key, step_id, void)))
 
     async def fence_table(self, table: str, epoch: int) -> Fenced:
-        """Raises a table's epoch; an open deck of an older epoch is closed as void. The same epoch again: the same."""
+        """Raises a table's epoch; an open deck of an older epoch is closed as void.
+
+        The same epoch again changes nothing and tells the same voided hand, with the commitment that is open by then:
+        none any more once the next deck has been opened with it.
+        """
         requests.check_table(table)
         requests.check_epoch(epoch)
         return _expect(Fenced, await self._queue.take(requests.FenceTable(table, epoch)))

@@ -195,7 +195,7 @@ class Course:
     def _asks(self, turn: told.Turn) -> None:
         # A clock that is extended tells the same turn again.
         is_again = bool(self._asked) and turn.turn == self._turn and turn.seat == self._asked
-        self._require(is_again or (not self._asked and turn.turn > self._turn), "turns do not ascend, or one is open")
+        self._require(is_again or (not self._asked and self._is_next(turn.turn)), "this is not the next turn")
         self._require(bool(turn.seat) and turn.seat == self._due(), f"it is not the turn of seat {turn.seat}")
         owed = self._owed(turn.seat) if self._stage == "round" else 0
         self._require(turn.to_call_minor == owed, f"seat {turn.seat} owes {owed}, not {turn.to_call_minor}", "chips")
@@ -209,10 +209,14 @@ class Course:
         elif by_clock:
             self._require(turn == 0, f"turn {turn} never began")
         else:
-            self._require(may_be_unasked and turn > self._turn, f"turn {turn} never began")
+            self._require(may_be_unasked and self._is_next(turn), f"turn {turn} never began")
             self._turn = turn
             self._unasked += 1
         self._asked = 0
+
+    def _is_next(self, turn: int) -> bool:
+        """Turns are numbered through; the table's count of them goes on from hand to hand."""
+        return turn == self._turn + 1 if self._turn else turn > 0
 
     def _owed(self, seat: int) -> int:
         return min(max(self._level - self._put[seat], 0), self._stacks[seat])

@@ -35,6 +35,8 @@ class Links:
     """Collects decks by table and, at the end, says how they follow each other."""
 
     _decks: dict[str, dict[int, _Deck]] = field(default_factory=dict)
+    # Tables of which a deck was dealt or told in two ways: nothing is said of what follows what.
+    _doubled: set[str] = field(default_factory=set)
 
     def add(self, hand: Hand, proof: Proof, report: Report) -> None:
         """Takes a hand in; the same one again, as somebody else saw it, must tell the same."""
@@ -45,13 +47,14 @@ class Links:
         deck = _deck_of(hand, proof)
         known = self._decks.setdefault(hand.table, {}).setdefault(proof.deck_number, deck)
         same_deck = (known.chain, known.commitment, known.hand) == (deck.chain, deck.commitment, deck.hand)
-        if report.check(same_deck, "link", f"{where} was dealt twice: two hands of this file have it"):
-            report.check(known.digest == deck.digest, "link", f"{where} is told twice, and not alike")
+        fine = report.check(same_deck, "link", f"{where} was dealt twice: two hands of this file have it")
+        if not fine or not report.check(known.digest == deck.digest, "link", f"{where} is told twice, and not alike"):
+            self._doubled.add(hand.table)
 
     def end(self, report: Report) -> None:
         """Notes what is wrong between neighbours, what is missing, and what follows without a gap."""
         for table, decks in self._decks.items():
-            _check_table(table, [decks[number] for number in sorted(decks)], report)
+            _check_table(table, [decks[number] for number in sorted(decks)], table not in self._doubled, report)
 
 
 def _deck_of(hand: Hand, proof: Proof) -> _Deck:
@@ -79,7 +82,7 @@ def _deck_of(hand: Hand, proof: Proof) -> _Deck:
     )
 
 
-def _check_table(table: str, decks: list[_Deck], report: Report) -> None:
+def _check_table(table: str, decks: list[_Deck], is_single: bool, report: Report) -> None:
     runs: list[list[_Deck]] = [[decks[0]]]
     for deck in decks[1:]:
         earlier = runs[-1][-1]
@@ -94,7 +97,7 @@ def _check_table(table: str, decks: list[_Deck], report: Report) -> None:
         before = len(report.failed)
         for earlier, deck in pairwise(run):
             _check_link(table, earlier, deck, report)
-        if len(run) > 1:
+        if len(run) > 1 and is_single:
             which = "" if len(runs) == 1 else f", {run[0].number} to {run[-1].number},"
             report.conclude(before, f"{len(run)} decks of {table}{which} follow each other without a gap.")
 

@@ -253,3 +253,25 @@ async def test_the_seed_opens_to_auditors_after_the_delay(open_decks) -> None:
     proof = await decks.get_fairness_proof(TABLE, 1, open_seed=True)
     assert hashlib.sha256(proof.seed).digest() == proof.commitment
     assert len(proof.places) == 52
+
+
+@pytest.mark.parametrize(
+    ("discards", "draw_now"), [(0, 1), (1, 0), (2, 1), (3, 2), (4, 2), (5, 4), (5, 3), (1, 2), (3, -1)]
+)
+async def test_only_a_four_card_draw_may_get_less_than_it_gave_up(decks: Decks, discards: int, draw_now: int) -> None:
+    hands = await deal(decks, key())
+    fault = await refusal(decks.exchange_cards(key(), "x", seat=2, discards=hands[2][:discards], draw_now=draw_now))
+    assert (fault.reason, fault.metadata["field"]) == ("INVALID_REQUEST", "draw_now")
+    # Nothing changed: no late card is due, and the seat draws as many as it gives up.
+    assert (await refusal(decks.deal_late_card(key(), "late", seat=2))).reason == "INVALID_REQUEST"
+    assert len((await decks.exchange_cards(key(), "y", seat=2, discards=hands[2][:discards])).cards) == discards
+
+
+async def test_a_fence_repeated_after_the_next_deck_tells_the_same_hand_and_no_commitment(decks: Decks) -> None:
+    await deal(decks, key())
+    fenced = await decks.fence_table(TABLE, 2)
+    opened = await decks.open_deck(HandKey(TABLE, 2, 2), "open-2")
+    assert opened.commitment == fenced.next_commitment
+    again = await decks.fence_table(TABLE, 2)
+    # The seed is in use: to tell its commitment as the next deck's would be wrong.
+    assert (again.voided_hand, again.next_commitment) == (1, b"")
