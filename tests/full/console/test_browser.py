@@ -39,9 +39,7 @@ async def test_an_operator_finds_a_table_pauses_it_and_two_void_its_hand(browser
     await expect(olga.locator("#lines li").nth(5)).to_be_attached(timeout=20_000)
     before = await olga.locator("#drawn .facts").inner_text()
     await expect(olga.locator("#drawn .facts")).not_to_have_text(before, timeout=20_000)
-    await olga.get_by_label("Reason").fill("looking into it")
-    await olga.get_by_role("button", name="Pause").click()
-    await expect(olga.locator("#drawn .state-paused")).to_be_visible(timeout=20_000)
+    await paused_in_a_hand(olga)
     await shot(olga, "table")
 
     hand = await olga.locator("#hand").input_value()
@@ -65,6 +63,42 @@ async def test_an_operator_finds_a_table_pauses_it_and_two_void_its_hand(browser
     await expect(olga.locator("#drawn .state-open")).to_be_visible(timeout=20_000)
     assert olga.faults == []
     assert otto.faults == []
+
+
+async def paused_in_a_hand(page: Page) -> None:
+    """Pauses the table until that falls into the middle of a hand, which then is the one of the form."""
+    async with asyncio.timeout(120):
+        while True:
+            await page.get_by_label("Reason").fill("looking into it")
+            await page.get_by_role("button", name="Pause").click()
+            await expect(page.locator("#drawn .state-paused")).to_be_visible(timeout=20_000)
+            if await page.locator("#void").is_enabled() and await page.locator("#over").inner_text() == "":
+                return
+            await page.get_by_label("Reason").fill("not yet")
+            await page.get_by_role("button", name="Resume").click()
+            await expect(page.locator("#drawn .state-open")).to_be_visible(timeout=20_000)
+
+
+async def test_the_form_keeps_the_hand_that_it_was_opened_for(browser, house, address):
+    olga = await entered(browser, house, address, "olga", "operator")
+    await olga.get_by_role("link", name="Bots 3-").click()
+    opened = await olga.locator("#hand").input_value()
+    await olga.get_by_label("Reason").fill("while hands go by")
+    over, void = olga.locator("#over"), olga.locator("#void")
+    await expect(over).to_have_text(f"Hand {opened} is over.", timeout=60_000)
+    await expect(void).to_be_disabled()
+    assert await olga.locator("#hand").input_value() == opened
+    # It takes the present hand when it is told to, and keeps that one in turn.
+    take = olga.locator("#take")
+    await expect(take).to_be_visible(timeout=60_000)
+    await take.click()
+    taken = await olga.locator("#hand").input_value()
+    assert int(taken) > int(opened)
+    await expect(over).to_have_text(f"Hand {taken} is over.", timeout=60_000)
+    assert await olga.locator("#hand").input_value() == taken
+    assert await olga.get_by_label("Reason").input_value() == "while hands go by"
+    assert await violations(olga) == []
+    assert olga.faults == []
 
 
 async def table_of(_: Page, row: str) -> str:

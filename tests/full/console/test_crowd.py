@@ -91,8 +91,8 @@ async def test_five_hundred_tables_that_all_change_cost_the_page_what_was_counte
         await shot(page, "five-hundred")
 
         # Each message tells each table once, however often it changed; the page draws it once, or not if it comes again
-        # before its turn.
-        assert 2 * TABLES <= told["rows"] <= TABLES * told["pieces"]
+        # before its turn. Rows of the message before the first one that is counted may still be on their way.
+        assert 2 * TABLES <= told["rows"] <= TABLES * (told["pieces"] + 1)
         assert told["pieces"] <= told["seconds"] / ROUND_SECONDS + 2
         assert told["bytes"] <= told["pieces"] * TABLES * ROW_BYTES_MAX
         # Beside the rows only the figures and two charts change, and not with every message.
