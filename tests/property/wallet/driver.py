@@ -82,8 +82,9 @@ class Driver:
         command = c.PostForced(batch_id, self.table, epoch, number, dealt_in, posted, "EUR", carry)
         return await self.ledger.post_forced(command)
 
-    async def _collect(self, batch_id, epoch, number, round_no, bets):
-        command = c.CollectBets(batch_id, self.table, epoch, number, round_no, _lines(bets, TransferCode.BET))
+    async def _collect(self, batch_id, epoch, number, round_no, bets, back):  # noqa: PLR0917 - the model's words
+        lines = _lines(bets, TransferCode.BET), _lines(back, TransferCode.RETURN)
+        command = c.CollectBets(batch_id, self.table, epoch, number, round_no, *lines)
         return await self.ledger.collect_bets(command)
 
     async def _award(self, batch_id, epoch, number, wins, rake, carry):  # noqa: PLR0917 - the model's words
@@ -163,7 +164,8 @@ def random_operation(chance: random.Random, model: Model, driver: Driver) -> tup
         names = hand.dealt_in if not odd else opened
         if choice < 0.35:
             bets = tuple((chance.choice(names), chance.choice((1, 3, 20, 500))) for _ in range(chance.randint(0, 3)))
-            return ("collect", epoch, number, chance.choice((1, 2)), bets)
+            back = tuple((chance.choice(names), chance.choice((1, 4, 30))) for _ in range(chance.choice((0, 0, 1, 2))))
+            return ("collect", epoch, number, chance.choice((1, 2)), bets, back)
         if choice < 0.62:
             return ("award", epoch, number, *_shares(chance, hand.pot, names, odd))
         return ("void", epoch, number)

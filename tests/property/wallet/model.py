@@ -228,7 +228,7 @@ class Model:
             self.sittings[name].locked = number
         return f"OK {hand.pot}"
 
-    def collect(self, epoch: int, number: int, round_no: int, bets: tuple) -> str:
+    def collect(self, epoch: int, number: int, round_no: int, bets: tuple, back: tuple) -> str:
         if self._stale(epoch):
             return "STALE_EPOCH"
         refusal = self._hand_not_open(number)
@@ -237,11 +237,14 @@ class Model:
         hand = self.hands[number]
         if round_no <= hand.round:
             return "STEP_OUT_OF_ORDER"
-        if any(name not in hand.dealt_in for name, _ in bets):
+        if any(name not in hand.dealt_in for name, _ in bets + back):
             return "SITTING_NOT_DEALT_IN"
+        if not _holds(hand, bets, back):
+            return "RETURN_TOO_LARGE"
         if not self._can_pay(bets):
             return "INSUFFICIENT_FUNDS"
         self._pay(hand, bets)
+        self._pay(hand, tuple((name, -amount) for name, amount in back))
         hand.round = round_no
         return f"OK {hand.pot}"
 
@@ -359,3 +362,11 @@ class Model:
     def _stacks(self, names: tuple[str, ...]) -> str:
         order = sorted(names, key=lambda name: (self.sittings[name].seat, name))
         return ",".join(f"{name}={self.sittings[name].stack}" for name in order)
+
+
+def _holds(hand: Hand, bets: tuple, back: tuple) -> bool:
+    """Whether a hand holds of each sitting what it is to give back."""
+    paid = dict(hand.paid)
+    for name, amount in (*bets, *((name, -amount) for name, amount in back)):
+        paid[name] = paid.get(name, 0) + amount
+    return all(paid[name] >= 0 for name, _ in back)
