@@ -121,7 +121,9 @@ def _take(conn: sa.Connection, pending: str, approver: str, now_ms: int) -> tupl
         raise Fault("HAND_NOT_FOUND", "this action waits no more")
     if row.person == approver:
         raise Fault("SECOND_PERSON_REQUIRED", "who prepared an action cannot approve it")
-    conn.execute(sa.delete(_pending).where(_pending.c.pending == pending))
+    # Of two who approve at the same moment one takes it.
+    if not conn.execute(sa.delete(_pending).where(_pending.c.pending == pending)).rowcount:
+        raise Fault("HAND_NOT_FOUND", "this action waits no more")
     return _prepared(row), bytes(row.sealed_token)
 
 

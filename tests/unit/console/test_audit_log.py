@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 import sqlalchemy as sa
 
@@ -97,3 +99,12 @@ async def test_an_action_that_was_not_done_waits_on_as_it_was_even_where_no_new_
     await approvals.put_back(taken, token)
     assert await approvals.waiting() == [first, second]
     assert await approvals.take(first.id, "otto") == (first, "t")
+
+
+async def test_of_two_who_approve_at_the_same_moment_one_takes_it(opened):
+    approvals = Approvals(opened, Sealer([("k", bytes(32))]), SystemClock(), 60)
+    kept = await approvals.prepare("olga", "t", "void", "tables/oak/hands/3", "stuck", token_ends_ms=LATER_MS)
+    takes = [approvals.take(kept.id, approver) for approver in ("otto", "ottilie", "oswald", "odette")]
+    results = await asyncio.gather(*takes, return_exceptions=True)
+    assert [each for each in results if not isinstance(each, Fault)] == [(kept, "t")]
+    assert [each.reason for each in results if isinstance(each, Fault)] == ["HAND_NOT_FOUND"] * 3
