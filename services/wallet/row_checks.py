@@ -144,10 +144,14 @@ class RowChecks:
         self._fault(fault, f"{what} has {name} {getattr(stored, name)}; its batches make {made}")
 
 
-def display_keys(player: str, display_name: str) -> tuple[str, str]:
-    """The keys under which a player may hold a name: its own, or a private one if it was taken when keys changed."""
+def display_keys(player: str, display_name: str) -> tuple[str, ...]:
+    """The keys under which a player may hold a name.
+
+    Its own; a private one if that was taken when keys changed; the one of earlier versions, of which a process may have
+    written it while the database was migrated.
+    """
     key = display_key(display_name)
-    return key, f"{key}#{player}"
+    return key, f"{key}#{player}", display_name.casefold()
 
 
 def _pieces(wanted: Iterable[Any]) -> Iterator[list[Any]]:
