@@ -178,16 +178,15 @@ def _note_paid_blinds(draft: Draft, hand: Hand) -> None:
 
 
 def _note_missed_blinds(draft: Draft, hand: Hand) -> None:
-    """A seat that sits out owes what passes it by: the small blind, or with the big one both."""
+    """A seat that a blind passes by while it sits out owes both of them (RULES, section 6)."""
     state = draft.state
     if not state.rulebook.big_blind:
         return
     for seat in list(state.seats.values()):
         if seat.number in hand.seats or seat.joining or not seat.sitting_out:
             continue
-        small, big = _blinds([*hand.seats, seat.number], hand.button)
-        if seat.number in (small, big):
-            draft.change_seat(seat.number, owes_blind=seat.owes_blind or seat.number == big, owes_dead=True)
+        if seat.number in _blinds([*hand.seats, seat.number], hand.button):
+            draft.change_seat(seat.number, owes_blind=True, owes_dead=True)
 
 
 def _postings(hand: Hand, events: tuple[AnyEvent, ...]) -> tuple[SeatChips, ...]:
