@@ -550,7 +550,8 @@
       const shared = due.amount - rake;
       const odd = shared % winners.length;
       winners.forEach((seat, place) => {
-        need(this.outcome === "uncontested" || this.shown.has(seat), where, `seat ${seat} wins and did not show`);
+        // What one seat alone can win, it wins without showing.
+        need(due.eligible.length === 1 || this.shown.has(seat), where, `seat ${seat} wins and did not show`);
         const share = (shared - odd) / winners.length + (!this.oddStay && place < odd ? 1 : 0);
         need(pot.winners[seat] === share, where, `the share of seat ${seat} is ${share}`, "chips");
         this.won.set(seat, (this.won.get(seat) || 0) + share);
@@ -704,11 +705,12 @@
       this.turn = turn;
     }
 
-    // A seat answers its turn; one that nobody plays for any more, or that chose before, has none told.
-    answers({ seat, turn, by_clock }, mayBeUnasked) {
+    // A seat answers its turn. Where none was told, the seat chose before (the turn has a number), or nobody plays for it
+    // any more (it has none, and what is done is idle: a fold, a check, no discard).
+    answers({ seat, turn }, isIdle, mayBeUnasked) {
       this.isDue(seat);
       if (this.asked) this.need(turn === this.turn, `turn ${this.turn} is open, not ${turn}`);
-      else if (by_clock) this.need(turn === 0, `turn ${turn} never began`);
+      else if (turn === 0) this.need(isIdle, `nobody asked seat ${seat}`);
       else {
         this.need(mayBeUnasked && this.isNext(turn), `turn ${turn} never began`);
         this.turn = turn;
@@ -720,7 +722,8 @@
     action_taken(body) {
       const { seat, kind, added_minor: added, to_minor: to } = body;
       this.need(this.stage === "round", "no round of betting is on");
-      this.answers(body, kind === "fold" || kind === "check" || kind === "call");
+      const isIdle = kind === "fold" || kind === "check";
+      this.answers(body, isIdle, isIdle || kind === "call");
       this.need(!body.by_clock || kind === "fold" || kind === "check", "a clock can only check or fold");
       const owed = this.owed(seat);
       const fits = {
@@ -775,7 +778,7 @@
 
     cards_discarded(body) {
       this.need(this.stage === "draw", "no draw is on");
-      this.answers(body, false);
+      this.answers(body, body.count === 0, false);
       this.need(!body.by_clock || body.count === 0, "a clock can only stand pat");
       const isSingle = this.options.single_four_card_draw;
       const most = isSingle && this.late ? Math.min(this.options.max_draw, 3) : this.options.max_draw;
@@ -947,6 +950,7 @@
   function checkHead(hand, report) {
     const before = report.failed.length;
     report.check(hand.name === `${hand.table}/hands/${hand.hand}`, "head", "the hand has another name than its number");
+    report.check(hand.outcome === "void" || hand.void_reason === "", "head", "a hand that was played has a reason for being void");
     for (const event of hand.events) {
       const where = `event ${event.sequence} (${event.type})`;
       if (event.type === "hand_started") checkBeginning(hand, event, where, report);
@@ -1233,13 +1237,9 @@
         const runs = [[all[0]]];
         for (const deck of all.slice(1)) {
           const earlier = runs.at(-1).at(-1);
-          const where = `deck ${deck.number} of ${table}`;
-          report.check(earlier.hand < deck.hand, "link", `${where} is of an earlier hand than deck ${earlier.number}`);
-          // Sequences begin anew with each epoch.
-          const isLater = earlier.ended[0] < deck.began[0] || (earlier.ended[0] === deck.began[0] && earlier.ended[1] < deck.began[1]);
-          report.check(isLater, "link", `${where} begins before deck ${earlier.number} ended, by its events' numbers`);
           if (deck.number === earlier.number + 1) runs.at(-1).push(deck);
           else {
+            this.order(table, earlier, deck, report);
             report.notProved.push(`decks ${earlier.number + 1} to ${deck.number - 1} of ${table} are not in the file.`);
             runs.push([deck]);
           }
@@ -1248,11 +1248,20 @@
       }
     }
 
+    order(table, earlier, later, report) {
+      const where = `deck ${later.number} of ${table}`;
+      report.check(earlier.hand < later.hand, "link", `${where} is of an earlier hand than deck ${earlier.number}`);
+      // Sequences begin anew with each epoch.
+      const isLater = earlier.ended[0] < later.began[0] || (earlier.ended[0] === later.began[0] && earlier.ended[1] < later.began[1]);
+      report.check(isLater, "link", `${where} begins before deck ${earlier.number} ended, by its events' numbers`);
+    }
+
     run(table, run, isOnly, report) {
       const before = report.failed.length;
       for (let n = 1; n < run.length; n++) {
         const [earlier, later] = [run[n - 1], run[n]];
         const where = `deck ${later.number} of ${table}`;
+        this.order(table, earlier, later, report);
         report.check(later.previousChain === earlier.chain, "link", `${where} does not follow the one before`);
         if (earlier.nextCommitment)
           report.check(earlier.nextCommitment === later.commitment, "link", `${where} has another seed than was committed to at the hand before`);

@@ -201,13 +201,15 @@ class Course:
         self._require(turn.to_call_minor == owed, f"seat {turn.seat} owes {owed}, not {turn.to_call_minor}", "chips")
         self._asked, self._turn = turn.seat, turn.turn
 
-    def _answers(self, seat: int, turn: int, by_clock: bool, may_be_unasked: bool) -> None:
-        """A seat answers its turn; one that nobody plays for any more, or that chose before, has none told."""
+    def _answers(self, seat: int, turn: int, is_idle: bool, may_be_unasked: bool) -> None:
+        """A seat answers its turn. Where none was told, the seat chose before (the turn has a number), or nobody plays
+        for it any more (it has none, and what is done is idle: a fold, a check, no discard).
+        """
         self._require(seat == self._due() and seat > 0, f"it is not the turn of seat {seat}")
         if self._asked:
             self._require(turn == self._turn, f"turn {self._turn} is open, not {turn}")
-        elif by_clock:
-            self._require(turn == 0, f"turn {turn} never began")
+        elif turn == 0:
+            self._require(is_idle, f"nobody asked seat {seat}")
         else:
             self._require(may_be_unasked and self._is_next(turn), f"turn {turn} never began")
             self._turn = turn
@@ -224,7 +226,7 @@ class Course:
     def _acts(self, body: told.ActionTaken) -> None:
         seat, kind, added = body.seat, body.kind, body.added_minor
         self._require(self._stage == "round", "no round of betting is on")
-        self._answers(seat, body.turn, body.by_clock, kind in ("fold", "check", "call"))
+        self._answers(seat, body.turn, kind in ("fold", "check"), kind in ("fold", "check", "call"))
         self._require(not body.by_clock or kind in ("fold", "check"), "a clock can only check or fold")
         owed = self._owed(seat)
         fits = {
@@ -290,7 +292,7 @@ class Course:
 
     def _discards(self, body: told.CardsDiscarded) -> None:
         self._require(self._stage == "draw", "no draw is on")
-        self._answers(body.seat, body.turn, body.by_clock, False)
+        self._answers(body.seat, body.turn, not body.count, False)
         self._require(not (body.by_clock and body.count), "a clock can only stand pat")
         most = self._options.max_draw
         if self._options.single_four_card_draw and self._late:

@@ -20,12 +20,15 @@ def check_head(hand: Hand, bodies: Sequence[Body], report: Report) -> None:
     before = len(report.failed)
     pairs = list(zip(hand.events, bodies, strict=True))
     report.check(hand.name == f"{hand.table}/hands/{hand.hand}", "head", "the hand has another name than its number")
+    is_played = hand.outcome != "void"
+    fine = not (is_played and hand.void_reason)
+    report.check(fine, "head", "a hand that was played has a reason for being void")
     for event, body in pairs:
         where = f"event {event.sequence} ({event.type})"
         match body:
             case told.HandStarted():
                 _check_beginning(hand, event, body, where, report)
-            case told.HandEnded() if hand.outcome != "void":
+            case told.HandEnded() if is_played:
                 _check_end(hand, event, body, where, report)
             case told.HandVoided():
                 _check_void(hand, event, body, where, report)

@@ -86,16 +86,17 @@ def _check_table(table: str, decks: list[_Deck], is_single: bool, report: Report
     runs: list[list[_Deck]] = [[decks[0]]]
     for deck in decks[1:]:
         earlier = runs[-1][-1]
-        _check_order(table, earlier, deck, report)
         if deck.number == earlier.number + 1:
             runs[-1].append(deck)
             continue
+        _check_order(table, earlier, deck, report)
         missing = f"decks {earlier.number + 1} to {deck.number - 1} of {table} are not in the file."
         report.not_proved.append(missing)
         runs.append([deck])
     for run in runs:
         before = len(report.failed)
         for earlier, deck in pairwise(run):
+            _check_order(table, earlier, deck, report)
             _check_link(table, earlier, deck, report)
         if len(run) > 1 and is_single:
             which = "" if len(runs) == 1 else f", {run[0].number} to {run[-1].number},"

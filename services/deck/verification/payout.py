@@ -77,8 +77,8 @@ class Payout:
         fine = 0 < len(winners) == len(pot.winners)
         require(fine, where, f"only seats {list(due.eligible)} can win pot {pot.index}", "chips")
         for seat in winners:
-            shown = self.outcome == "uncontested" or seat in self._shown
-            require(shown, where, f"seat {seat} wins and did not show")
+            # What one seat alone can win, it wins without showing.
+            require(len(due.eligible) == 1 or seat in self._shown, where, f"seat {seat} wins and did not show")
         shares, odd = shares_due(due.amount - rake, winners, self._odd_chips_stay)
         paid = {int(seat): amount for seat, amount in pot.winners.items()}
         require(paid == shares, where, f"the shares of pot {pot.index} are {shares}", "chips")

@@ -32,11 +32,12 @@ async def played_house() -> SimulatedHouse:
     await house.start()
     bots = []
     for rulebook, unit in RULEBOOKS.items():
-        await house.open_table(rulebook, rulebook)
+        rake = {"rake_basis_points": 500, "rake_cap_minor": 12} if rulebook == "house" else {}
+        await house.open_table(rulebook, rulebook, **rake)
         for seat in range(SEATS):
             identity = await house.make_player(f"{rulebook}-{seat}")
             rng = random.Random(SEED * 100 + len(bots))
-            bots.append(Bot(house, identity, rulebook, rng, 50 * unit, 0.0))
+            bots.append(Bot(house, identity, rulebook, rng, 25 * unit, 0.0))
     tasks = [asyncio.create_task(bot.run()) for bot in bots]
     await asyncio.sleep(PLAY_SECONDS)
     for task in tasks:
@@ -82,6 +83,9 @@ def test_every_hand_of_a_whole_house_passes_both_verifiers() -> None:
     assert len(lines) > 60
     assert {hand["rulebook"] for hand in hands} == {f"rulebooks/{name}" for name in RULEBOOKS}
     assert events["cards_drawn"] > 100
+    # Short stacks make side pots, and one table has a rake.
+    assert any(len(hand["pots"]) > 1 for hand in hands)
+    assert any(hand["rake_minor"] for hand in hands)
     # Cuts and players' own seeds went into the shuffles.
     assert sum(bool(hand["proof"]["cut"]) for hand in hands) > 10
     assert sum(len(hand["proof"]["player_seeds"]) for hand in hands) > 100

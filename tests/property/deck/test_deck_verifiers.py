@@ -18,32 +18,18 @@ from services.cli.verify import verify_command
 from services.deck.values import SeatCards
 from services.deck.verification import verify_text
 from services.runtime.errors import Fault
+from tests.unit.deck.both import assert_both_fail, in_javascript
 from tests.unit.deck.exported import TABLE, House, Script, exported, random_script
 from tests.unit.deck.javascript import VERIFIER, run_node, verify_in_javascript
 from tests.unit.deck.tampering import RESHUFFLED, TAMPERINGS, flipped, other_card
 
 SEED = 20_240_501
-# Reads one exported hand a line, prints one report a line.
-RUNNER = f"""
-const {{ fivedrawVerify }} = require({json.dumps(str(VERIFIER))});
-const lines = require("node:fs").readFileSync(0, "utf8").split("\\n").filter(Boolean);
-for (const line of lines) console.log(JSON.stringify(fivedrawVerify(line)));
-"""
-
 # What events tell beside cards, chips and turns; nothing else in the file says it again.
 FREE = frozenset({"sitting", "deadline", "hand_name", "next_commitment", "commit_time"})
 
 
 # The head tells when the hand began and ended.
 TIMED = frozenset({"hand_started.commit_time", "hand_ended.commit_time"})
-
-
-def in_javascript(hands: list[dict]) -> list[dict]:
-    """The JavaScript verifier's reports, in order."""
-    text = "\n".join(json.dumps(hand) for hand in hands)
-    done = run_node("-e", RUNNER, text=text)
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 async def test_honest_hands_pass_both_verifiers_for_every_viewer() -> None:
@@ -214,16 +200,6 @@ def view() -> dict:
     hand = exported(RESHUFFLED, 9, seed=3)
     assert any(event["type"] == "deck_reshuffled" for event in hand["events"])
     return hand
-
-
-def assert_both_fail(tampered: dict[str, dict]) -> dict[str, tuple[list[str], list[str]]]:
-    """Runs both verifiers over all variants; each must fail both. The failures by name."""
-    names, hands = list(tampered), list(tampered.values())
-    other = [report["failed"] for report in in_javascript(hands)]
-    mine = [verify_text(json.dumps(hand)).failed for hand in hands]
-    assert [name for name, failed in zip(names, mine, strict=True) if not failed] == []
-    assert [name for name, failed in zip(names, other, strict=True) if not failed] == []
-    return {name: pair for name, *pair in zip(names, mine, other, strict=True)}
 
 
 def test_the_untouched_hand_passes(view: dict) -> None:
