@@ -276,6 +276,7 @@ class Course:
         if passed_out or len(self._live) == 1 or self._round == 2:
             self._payout = Payout(
                 options=self._options,
+                cards={seat.seat: seat.final_cards for seat in self._hand.seats},
                 paid=self._paid,
                 clockwise=self._order,
                 live=self._live,
