@@ -496,6 +496,26 @@
     return pots.filter((pot) => pot.amount);
   }
 
+  // What five cards are worth, as numbers to be compared one after the other: poker's usual order. Aces are low in
+  // 5-4-3-2-A only, and suits decide nothing.
+  function worthOf(held) {
+    const ranks = held.map((card) => NUMBERS.get(card) >> 2).sort((a, b) => b - a);
+    const isFlush = held.every((card) => card[1] === held[0][1]);
+    const howMany = (rank) => ranks.filter((each) => each === rank).length;
+    const groups = [...new Set(ranks)].sort((a, b) => howMany(b) - howMany(a) || b - a);
+    if (groups.length === HAND) {
+      const isWheel = ranks.join() === "12,3,2,1,0";
+      if (isWheel || ranks[0] - ranks[4] === 4) return [isFlush ? 8 : 4, isWheel ? 3 : ranks[0]];
+      return [isFlush ? 5 : 0, ...groups];
+    }
+    return [{ 41: 7, 32: 6, 31: 3, 22: 2, 21: 1 }[`${howMany(groups[0])}${howMany(groups[1])}`], ...groups];
+  }
+
+  const compare = (left, right) => {
+    const n = left.findIndex((each, place) => each !== right[place]);
+    return n < 0 ? 0 : left[n] - right[n];
+  };
+
   function rakesDue(pots, points, cap) {
     const taken = [];
     for (const pot of pots) {
@@ -509,6 +529,9 @@
     constructor(course, isPassedOut) {
       const { live, order, options } = course;
       this.live = [...live];
+      // What each seat's five cards are worth, of those that this viewer knows.
+      this.worth = new Map();
+      for (const { seat, final_cards } of course.hand.seats) if (new Set(final_cards).size === HAND && final_cards.length === HAND) this.worth.set(seat, worthOf(final_cards));
       this.oddStay = options.odd_chips === "next_pot";
       this.pots = isPassedOut ? [] : potsDue(course.paid, live, course.extra);
       this.rakes = course.drawn.length ? rakesDue(this.pots, options.rake_basis_points, options.rake_cap_minor) : this.pots.map(() => 0);
@@ -547,6 +570,11 @@
       const winners = due.eligible.filter((seat) => Object.hasOwn(pot.winners, String(seat)));
       const fine = winners.length > 0 && winners.length === Object.keys(pot.winners).length;
       need(fine, where, `only seats ${due.eligible} can win pot ${pot.index}`, "chips");
+      if (due.eligible.length > 1) {
+        const known = due.eligible.filter((seat) => this.worth.has(seat));
+        const best = known.filter((seat) => known.every((other) => compare(this.worth.get(seat), this.worth.get(other)) >= 0));
+        need(same(winners, best), where, `seats ${best} have the best hand for pot ${pot.index}`, "winner");
+      }
       const shared = due.amount - rake;
       const odd = shared % winners.length;
       winners.forEach((seat, place) => {
@@ -1344,7 +1372,7 @@
   root.FivedrawVerifier = Verifier;
   root.FivedrawSplitter = Splitter;
   if (typeof module === "undefined" || typeof require === "undefined" || require.main !== module) {
-    if (typeof module !== "undefined") module.exports = { fivedrawVerify, Verifier, Splitter, sha256, hmac, hex, unhex, shuffled, contextOf };
+    if (typeof module !== "undefined") module.exports = { fivedrawVerify, Verifier, Splitter, sha256, hmac, hex, unhex, shuffled, contextOf, worthOf };
     return;
   }
   const files = process.argv.slice(2);

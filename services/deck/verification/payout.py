@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from services.deck.dealing import HAND_SIZE
 from services.deck.verification import bodies as told
 from services.deck.verification.exported import Options
 from services.deck.verification.pots import pots_due, rakes_due, shares_due, showing_order
+from services.deck.verification.ranking import worth_of
 
 
 class CourseBrokenError(ValueError):
@@ -30,6 +32,7 @@ class Payout:
         self,
         *,
         options: Options,
+        cards: Mapping[int, Sequence[str]],
         paid: Mapping[int, int],
         clockwise: Sequence[int],
         live: Sequence[int],
@@ -42,6 +45,8 @@ class Payout:
         self._pots = [] if passed_out else pots_due(paid, live, extra)
         rake = (options.rake_basis_points, options.rake_cap_minor) if drew else (0, 0)
         self._rakes = rakes_due(self._pots, *rake)
+        # What each seat's five cards are worth, of those that this viewer knows.
+        self._worth = {seat: worth_of(held) for seat, held in cards.items() if len(set(held)) == len(held) == HAND_SIZE}
         self._live = tuple(live)
         self._pot = sum(paid.values()) + extra
         self.outcome = "passed_out" if passed_out else "uncontested" if len(live) == 1 else "showdown"
@@ -79,6 +84,10 @@ class Payout:
         for seat in winners:
             # What one seat alone can win, it wins without showing.
             require(len(due.eligible) == 1 or seat in self._shown, where, f"seat {seat} wins and did not show")
+        if len(due.eligible) > 1:
+            worth = {seat: self._worth[seat] for seat in due.eligible if seat in self._worth}
+            best = tuple(seat for seat in worth if worth[seat] == max(worth.values()))
+            require(winners == best, where, f"seats {list(best)} have the best hand for pot {pot.index}", "winner")
         shares, odd = shares_due(due.amount - rake, winners, self._odd_chips_stay)
         paid = {int(seat): amount for seat, amount in pot.winners.items()}
         require(paid == shares, where, f"the shares of pot {pot.index} are {shares}", "chips")

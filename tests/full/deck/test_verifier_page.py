@@ -59,9 +59,9 @@ async def test_an_honest_hand_is_proved_line_by_line(page: Page, hand: dict, tmp
     await page.get_by_label("Drop a file here, or choose one").set_input_files(file)
     await expect(page.get_by_role("status")).to_have_text("mine.json: everything that this file can prove is proved.")
     lines = await page.locator("#lines li").all_inner_texts()
-    # Its own five and the four it drew, and five of each of the two hands that were shown.
+    # Its own five and the four it drew, and five of each of the three hands that were shown.
     assert not any(line.startswith("FAILED") for line in lines)
-    assert "proved: All 19 cards that this viewer saw are the ones that were due." in lines
+    assert "proved: All 24 cards that this viewer saw are the ones that were due." in lines
     assert "not proved: That the order came from the committed seed: only an auditor can open it." in lines
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import random
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +14,13 @@ import pytest
 from click.testing import CliRunner
 
 from services.cli import verify
+from services.deck.cards import TEXTS
 from services.deck.commitments import chain_link
 from services.deck.verification import verify_text
 from services.deck.verification.bodies import BESIDE
+from services.deck.verification.ranking import worth_of
+from services.rules.cards import parse_cards
+from services.rules.ranking import rank
 from tests.property.deck.test_deck_verifiers import leaves, put, without
 from tests.unit.deck.both import assert_both_fail, assert_both_pass, texts_in_javascript
 from tests.unit.deck.exported import TABLE, House, Script, exported
@@ -164,7 +169,7 @@ def test_amounts_that_are_changed_alike_in_head_and_events_fail(view: dict) -> N
         "owed": owed,
     }
     for name, failures in assert_both_fail(tampered).items():
-        assert all(any(line.startswith("chips: ") for line in failed) for failed in failures), name
+        assert all(any(line.startswith(("chips: ", "winner: ")) for line in failed) for failed in failures), name
 
 
 async def test_a_deck_that_was_dealt_twice_fails_and_nothing_follows_without_a_gap() -> None:
@@ -273,6 +278,46 @@ def test_pieces_of_any_length_give_the_same_hands_in_javascript() -> None:
     (lines,) = run_node("-e", script).stdout.splitlines()
     expected = [["one", "two", "", "three"], ['{\n "a": 1\n}\n'], [""], ["{"], ["{}", "{", ""]]
     assert json.loads(lines) == [[each] * 4 for each in expected]
+
+
+def test_the_pot_goes_to_the_best_hand_that_anybody_knows(view: dict) -> None:
+    """To another of those that showed, in the awards, the stacks and the head alike."""
+    hand = copy.deepcopy(view)
+    pot = body(hand, "pot_awarded")["pot"]
+    (winner,) = pot["winners"]
+    loser = next(str(seat) for seat in SHOWDOWN.shown if str(seat) != winner)
+    amount = pot["amount_minor"]
+    pot["winners"] = {loser: amount}
+    hand["pots"] = [pot]
+    stacks = body(hand, "hand_ended")["stacks_minor"]
+    stacks[winner] -= amount
+    stacks[loser] += amount
+    for seat in hand["seats"]:
+        seat["stack_after_minor"] = stacks[str(seat["seat"])]
+    for failed in assert_both_fail({"loser": hand})["loser"]:
+        assert [line.partition(":")[0] for line in failed] == ["winner"]
+        assert f"seats [{winner}] have" in failed[0] or f"seats {winner} have" in failed[0]
+
+
+def test_both_verifiers_rank_hands_as_the_rules_engine_does() -> None:
+    rng = random.Random(41)
+    few = [card for card in TEXTS if card[0] in "23456A"]
+    hands = [rng.sample(TEXTS, 5) for _ in range(1_000)] + [rng.sample(few, 5) for _ in range(2_000)]
+    hands += [[rank + suit for rank in ranks] for ranks in ("A2345", "23456", "TJQKA", "2345K") for suit in "cs"]
+    script = f"""
+    const {{ worthOf }} = require({json.dumps(str(VERIFIER))});
+    console.log(JSON.stringify({json.dumps(hands)}.map(worthOf)));
+    """
+    theirs = [tuple(worth) for worth in json.loads(run_node("-e", script).stdout)]
+    mine = [worth_of(hand) for hand in hands]
+    assert mine == theirs
+    ranks = [rank(parse_cards(hand)) for hand in hands]
+    assert {worth[0] for worth in mine} == set(range(9))
+    for at, other in ((rng.randrange(len(hands)), rng.randrange(len(hands))) for _ in range(20_000)):
+        assert (mine[at] > mine[other], mine[at] == mine[other]) == (
+            ranks[at] > ranks[other],
+            ranks[at] == ranks[other],
+        )
 
 
 def test_hands_that_houses_really_played_pass_both() -> None:

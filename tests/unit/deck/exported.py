@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from services.deck.decks import Decks
 from services.deck.shuffling import PlayerSeed
 from services.deck.values import HandKey, Proof, ReshuffleRule, SeatCards
+from services.rules.cards import parse_cards
+from services.rules.ranking import rank
 from services.runtime.clock import SystemClock
 from services.runtime.database import Database
 from services.runtime.sealing import Sealer
@@ -121,6 +123,12 @@ def options_of(script: Script) -> dict:
     }
 
 
+def best_of(held: dict[int, list[str]]) -> list[int]:
+    """The seats with the best hand, by the rules engine."""
+    ranks = {seat: rank(parse_cards(cards)) for seat, cards in held.items()}
+    return [seat for seat in held if ranks[seat] == max(ranks.values())]
+
+
 class House:
     """A deck service in this process, and the table that plays scripts with it."""
 
@@ -180,28 +188,36 @@ class House:
         return played
 
     def _finish(self, script: Script, live: list[int], played: Played, story: Story) -> None:
-        """Checked through to a showdown if anybody shall show; else the first seat bets and the others fold."""
-        shown = [seat for seat in live if seat in script.shown]
+        """Checked through to a showdown if anybody shall show; else the first seat bets and the others fold.
+
+        Who shall not show mucks, unless no hand shown before is better.
+        """
         story.stage("second_round")
         for seat in live:
-            if shown:
+            if script.shown:
                 story.act(seat, "check", 0)
             elif seat == live[0]:
                 story.act(seat, "bet", BET)
             else:
                 story.act(seat, "fold", 0, owes=BET)
-        winner = (shown or live)[0]
-        if not shown:
-            story.pay("bet_returned", winner, -BET, amount_minor=BET)
+        if not script.shown:
+            story.pay("bet_returned", live[0], -BET, amount_minor=BET)
         story.tell("bets_collected", round=2, pot_minor=story.pot)
-        for seat in live if shown else ():
-            if seat in shown:
-                story.tell("hand_shown", seat=seat, cards=played.final(seat), hand_name="a hand", voluntary=False)
+        shown: dict[int, list[str]] = {}
+        for seat in live if script.shown else ():
+            held = played.final(seat)
+            if seat in script.shown or seat in best_of({**shown, seat: held}):
+                shown[seat] = held
+                story.tell("hand_shown", seat=seat, cards=held, hand_name="a hand", voluntary=False)
             else:
                 story.tell("hand_mucked", seat=seat)
-        pot = {"index": 0, "amount_minor": story.pot, "winners": {str(winner): story.pot}, "rake_minor": 0}
-        story.tell("pot_awarded", pot=pot)
-        story.stacks[winner] += story.pot
+        winners = best_of(shown) if shown else live[:1]
+        share, odd = divmod(story.pot, len(winners))
+        won = {seat: share + (place < odd) for place, seat in enumerate(winners)}
+        by_seat = {str(seat): won[seat] for seat in sorted(won)}
+        story.tell("pot_awarded", pot={"index": 0, "amount_minor": story.pot, "winners": by_seat, "rake_minor": 0})
+        for seat in winners:
+            story.stacks[seat] += won[seat]
         outcome = "showdown" if shown else "uncontested"
         stacks = {str(seat): story.stacks[seat] for seat in sorted(story.stacks)}
         story.tell("hand_ended", outcome=outcome, carry_minor=0, rake_minor=0, stacks_minor=stacks)
@@ -247,7 +263,7 @@ class House:
         seats, seen = [], []
         ended = next(event for event in played.events if event["type"] in ("hand_voided", "hand_ended"))
         for seat in sorted(script.seats):
-            final = played.final(seat) if seat in whole or seat in script.shown else []
+            final = played.final(seat) if seat in whole or played.tells("hand_shown", seat) else []
             told = {
                 "seat": seat,
                 **player_of(seat),
