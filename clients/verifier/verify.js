@@ -751,7 +751,7 @@
       const { seat, kind, added_minor: added, to_minor: to } = body;
       this.need(this.stage === "round", "no round of betting is on");
       const isIdle = kind === "fold" || kind === "check";
-      this.answers(body, isIdle, isIdle || kind === "call");
+      this.answers(body, isIdle, (isIdle || kind === "call") && !body.by_clock);
       this.need(!body.by_clock || kind === "fold" || kind === "check", "a clock can only check or fold");
       const owed = this.owed(seat);
       const fits = {

@@ -226,7 +226,8 @@ class Course:
     def _acts(self, body: told.ActionTaken) -> None:
         seat, kind, added = body.seat, body.kind, body.added_minor
         self._require(self._stage == "round", "no round of betting is on")
-        self._answers(seat, body.turn, kind in ("fold", "check"), kind in ("fold", "check", "call"))
+        may_be_chosen = kind in ("fold", "check", "call") and not body.by_clock
+        self._answers(seat, body.turn, kind in ("fold", "check"), may_be_chosen)
         self._require(not body.by_clock or kind in ("fold", "check"), "a clock can only check or fold")
         owed = self._owed(seat)
         fits = {
