@@ -149,7 +149,7 @@ def test_two_thousand_hands_of_players_with_human_habits() -> None:
     """20 tables over all rulebooks; players join, leave, sit out, disconnect, top up, sleep and chat."""
 
     async def main() -> dict[str, int]:
-        return await verdict(await play(8, 1_100.0, restless=0.08, copies=4))
+        return await verdict(await play(8, 1_250.0, restless=0.08, copies=4))
 
     hands = run_virtual(main())
     assert sum(hands.values()) >= 2_000, hands
