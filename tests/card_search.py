@@ -23,8 +23,8 @@ _SEPARATED = re.compile(
     + rb")*"
 )
 _JOINED = re.compile(rb"(?<![0-9A-Za-z+/_-])(?:" + _CARD + rb"){3,10}(?![0-9A-Za-z+/_-])")
-# A msgpack array of five small numbers.
-_NUMBERS = re.compile(rb"\x95([\x00-\x33]{5})")
+# A msgpack array of five small numbers; not the last bytes of an amount before the next entry of a protobuf map.
+_NUMBERS = re.compile(rb"\x95(?![\x00-\x33][\x0a\x12\x1a\x22\x2a\x32].\x08)([\x00-\x33]{5})", re.DOTALL)
 _NUMBERS_TEXT = re.compile(rb"\[(\d{1,2}(?:, ?\d{1,2}){4})\]")
 _ONE_QUOTED = re.compile(rb"""['"]""" + _CARD + rb"""['"]""")
 
@@ -79,11 +79,12 @@ def hidden_cards(content: bytes, truth: Truth) -> Iterator[str]:
         if len(cards) >= 3 and truth.is_hidden(cards) and not truth.is_public(cards):
             yield _told(content, found)
     for found in _NUMBERS.finditer(content):
-        if frozenset(found[1]) in truth.hidden - truth.shown:
+        # Two bytes alike are no hand, whatever they look like together.
+        if len(set(found[1])) == len(found[1]) and frozenset(found[1]) in truth.hidden - truth.shown:
             yield _told(content, found)
     for found in _NUMBERS_TEXT.finditer(content):
         numbers = frozenset(int(number) for number in found[1].split(b","))
-        if numbers in truth.hidden - truth.shown:
+        if len(numbers) == 5 and numbers in truth.hidden - truth.shown:
             yield _told(content, found)
 
 

@@ -55,6 +55,20 @@ def test_a_shown_hand_is_no_secret(truth: Truth):
     assert list(hidden_cards(shown + " ".join(SHOWN).encode(), truth)) == []
 
 
+def test_amounts_of_a_map_of_stacks_are_no_cards():
+    # 149 chips of one seat, then the entry of another: the bytes 0x95 0x01 0x22 0x05 0x08 0x01 or 0x03.
+    known = Truth()
+    for seat in (1, 3):
+        known.hidden.add(frozenset({1, 0x22, 5, 8, seat}))
+        voided = event_pb2.HandVoided(stacks_minor={2: 149}).SerializeToString()
+        voided += event_pb2.HandVoided(stacks_minor={seat: 1625}).SerializeToString()
+        returned = voided.replace(b"\x1a", b"\x22")
+        assert bytes([0x95, 1, 0x22, 5, 8, seat]) in returned
+        assert list(hidden_cards(returned, known)) == []
+    assert list(hidden_cards(bytes([0x95, 1, 0x22, 5, 8, 3]), known)) == []
+    assert list(hidden_cards(bytes([0x95, 1, 0x22, 8, 5, 3]), known))
+
+
 def test_digests_keys_and_prose_are_no_cards(truth: Truth):
     prose = b'{"commit": "9c9d3h4c5d6c7d8c2d", "event": "As said, 2c and other words", "id": "b7c-9d"}'
     assert list(hidden_cards(prose.replace(b"9c9d3h", b"9c9dff"), truth)) == []
