@@ -14,7 +14,7 @@ from services.cli.commands.reach import data_option
 from services.cli.house.folder import Folder
 from services.runtime.clock import SystemClock
 from services.runtime.database import Database
-from services.wallet import audit, closures
+from services.wallet import auditing, closures
 from services.wallet.commands import AuditReport
 from services.wallet.entries import FAULTS_MAX
 
@@ -71,7 +71,7 @@ def _verdict(report: AuditReport) -> str:
 async def _examine(url: str, head: str, *, reopen: bool) -> tuple[AuditReport, dict[str, str]]:
     database = Database(url, pool_size=1)
     try:
-        report, closed = await database.read(lambda conn: (audit.examine(conn, head), closures.closures(conn)))
+        report, closed = await database.read(auditing.examine, head)
         if reopen and report.clean:
             await database.write(closures.reopen, closed, SystemClock().now_ms())
         return report, closed

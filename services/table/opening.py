@@ -53,7 +53,7 @@ def _blinds(numbers: list[int], button: int) -> tuple[int, int]:
 
 def must_post(state: TableState, seats: list[Seat], seat: Seat) -> bool:
     """Whether this seat would have to post something if these were dealt in."""
-    return state.rulebook.ante > 0 or seat.owes_blind or seat.owes_dead or seat.number in blinds_of(state, seats)
+    return state.rulebook.ante > 0 or seat.owes_blind or seat.number in blinds_of(state, seats)
 
 
 def begin_hand(draft: Draft, seats: list[Seat]) -> None:
@@ -160,7 +160,7 @@ def _posts(state: TableState, hand: Hand) -> tuple[dict[int, int], dict[int, int
     book = state.rulebook
     if not book.big_blind:
         return {}, {}
-    in_blinds = set(clockwise(list(hand.seats), hand.button)[:2])
+    in_blinds = _blinds(list(hand.seats), hand.button)
     outside = [state.seats[number] for number in hand.seats if number not in in_blinds]
     posts = {seat.number: book.big_blind for seat in outside if seat.owes_blind}
     dead = {seat.number: book.small_blind for seat in outside if seat.owes_dead and book.small_blind}

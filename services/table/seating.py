@@ -153,9 +153,11 @@ def update_seat(draft: Draft, ask: asks.UpdateSeat) -> None:
         "auto_post": ask.auto_post,
         "auto_rebuy": ask.auto_rebuy,
     }
-    seat = draft.change_seat(seat.number, **{name: wish for name, wish in wishes.items() if wish is not None})
+    changes = {name: wish for name, wish in wishes.items() if wish is not None}
     if ask.sitting_out is not None:
-        seat = draft.change_seat(seat.number, out_of_chips=False)
+        # Whatever it was before, it is the player's own wish now.
+        changes["out_of_chips"] = False
+    seat = draft.change_seat(seat.number, **changes)
     if ask.sitting_out is not None and ask.sitting_out != seat.sitting_out:
         word = "sit_out" if ask.sitting_out else "sit_in"
         seat = _change(draft, seat.number, word, sitting_out=ask.sitting_out, missed_clocks=0)
@@ -292,10 +294,9 @@ def top_up_refused(draft: Draft, effect: TopUp) -> None:
         return
     if seat.stack > 0:
         _change(draft, effect.seat, "top_up_refused")
-    elif not seat.sitting_out:
-        _change(draft, effect.seat, "cannot_rebuy", auto_rebuy=0, sitting_out=True, out_of_chips=True)
     else:
-        _change(draft, effect.seat, "cannot_rebuy", auto_rebuy=0)
+        alone = seat.out_of_chips or not seat.sitting_out
+        _change(draft, effect.seat, "cannot_rebuy", auto_rebuy=0, sitting_out=True, out_of_chips=alone)
 
 
 def pause(draft: Draft, reason: str) -> None:

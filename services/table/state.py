@@ -46,7 +46,7 @@ class Seat(msgspec.Struct, frozen=True, gc=False):
 
     joining        its buy-in is not confirmed yet
     owes_blind     newcomer, or back after missing blinds: posts a big blind when next dealt in
-    owes_dead      missed the small blind too: posts it dead
+    owes_dead      it was missed blinds, never without `owes_blind`: posts the small one dead
     out_of_chips   sits out for want of chips alone, and comes back in when it has some
     missed_clocks  clocks missed in a row
     top_up         chips to add after the hand, 0 for none

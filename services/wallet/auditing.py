@@ -78,7 +78,7 @@ class Auditor:
 
     async def audit(self, published_head: str = "") -> c.AuditReport:
         """Audits everything on one snapshot, and closes or reopens the ledger by what it found."""
-        report, closed = await self._db.read(_examine, published_head)
+        report, closed = await self._db.read(examine, published_head)
         if report.clean:
             for table, reason in closed.items():
                 _log.warning("a clean audit opens again", table=table, was_closed_by=reason)
@@ -112,5 +112,6 @@ async def end(task: asyncio.Task[None]) -> None:
             raise
 
 
-def _examine(conn: Connection, published_head: str) -> tuple[c.AuditReport, dict[str, str]]:
+def examine(conn: Connection, published_head: str) -> tuple[c.AuditReport, dict[str, str]]:
+    """Audits everything in the connection's snapshot; with what was closed then, which a clean audit may open."""
     return audit.examine(conn, published_head), closures.closures(conn)

@@ -68,6 +68,11 @@ class TableRow:
     carry_since_hand: int
     closed_reason: str
 
+    @classmethod
+    def unknown(cls, table_id: str) -> TableRow:
+        """A table of which the ledger knows nothing yet."""
+        return cls(table_id, "", 0, 0, 0, 0, 0, 0, "")
+
 
 @dataclass(slots=True)
 class HandRow:
@@ -259,10 +264,7 @@ class Books:
         if paid is None:
             return
         for move in moves:
-            if move.code in chart.PAYING_IN:
-                paid[move.debit] = paid.get(move.debit, 0) + move.amount_minor
-            elif move.code in chart.PAYING_BACK:
-                paid[move.credit] = paid.get(move.credit, 0) - move.amount_minor
+            chart.note_paid(paid, move.code, move.debit, move.credit, move.amount_minor)
 
     def post(self, moves: Sequence[Move]) -> None:
         """Applies all moves, or raises a `Fault` and applies none.

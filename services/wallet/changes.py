@@ -84,8 +84,13 @@ def said_of(change: StateChanged | LimitsChanged) -> str:
     """The change in words, as `player_changes` has it."""
     if isinstance(change, StateChanged):
         return change.reason
-    limits = f"deposit {change.deposit_day_max_minor} buy-in {change.buy_in_day_max_minor}"
-    return f"limits {change.currency} {limits}: {change.reason}"
+    maxima = change.deposit_day_max_minor, change.buy_in_day_max_minor
+    return limits_in_words(change.currency, *maxima, change.reason)
+
+
+def limits_in_words(currency: str, deposit_day_max_minor: int, buy_in_day_max_minor: int, reason: str) -> str:
+    """A change of limits in one sentence."""
+    return f"limits {currency} deposit {deposit_day_max_minor} buy-in {buy_in_day_max_minor}: {reason}"
 
 
 def _next_number(conn: Connection) -> int:

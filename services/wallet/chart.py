@@ -96,6 +96,15 @@ MOVES: Final[dict[TransferCode, frozenset[tuple[AccountKind, AccountKind]]]] = {
 PAYING_IN: Final = frozenset({_C.ANTE, _C.BLIND, _C.BET})
 PAYING_BACK: Final = frozenset({_C.RETURN, _C.VOID})
 
+
+def note_paid(paid: dict[str, int], code: int, debit: str, credit: str, amount_minor: int) -> None:
+    """Takes one transfer of a hand into `paid`: what each account put into the pot and did not get back of that."""
+    if code in PAYING_IN:
+        paid[debit] = paid.get(debit, 0) + amount_minor
+    elif code in PAYING_BACK:
+        paid[credit] = paid.get(credit, 0) - amount_minor
+
+
 _OWNED: Final = frozenset({AccountKind.PLAYER, AccountKind.STACK})
 
 # The codes whose debit, or credit, may be a player's cash or a stack: the sides that statements are made of, and that

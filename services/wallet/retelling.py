@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from services.wallet import chart
+from services.wallet import changes, chart
 from services.wallet.books import HandRow, Move, ReservationRow, SittingRow
-from services.wallet.chart import PAYING_BACK, PAYING_IN, HandOutcome, ReservationState, TransferCode
+from services.wallet.chart import HandOutcome, ReservationState, TransferCode
 from services.wallet.closing_desk import proportional_shares
 from services.wallet.group import OK
 from services.wallet.story import OpenHand, Payer, Story, Table
@@ -67,7 +67,7 @@ class _Step:
             story.limits.pop(account, None)
             if any(maxima):
                 story.limits[account] = (asked["player"], asked["currency"], *maxima)
-            reason = f"limits {asked['currency']} deposit {maxima[0]} buy-in {maxima[1]}: {reason}"
+            reason = changes.limits_in_words(asked["currency"], *maxima, reason)
         else:
             story.states[asked["player"]] = asked["state"]
         story.made["player_changes"] += 1
@@ -273,10 +273,7 @@ class _Step:
     def _pay(self, hand: OpenHand) -> None:
         """Takes a step's lines into what was paid; whoever pays or wins must have been dealt in."""
         for _, _, code, debit, credit, _, amount, _, _ in self._lines:
-            if code in PAYING_IN:
-                hand.paid[debit] += amount
-            elif code in PAYING_BACK:
-                hand.paid[credit] -= amount
+            chart.note_paid(hand.paid, code, debit, credit, amount)
             for account in (debit, credit):
                 kind, _, name = account.partition("/")
                 if kind == "stack" and name not in hand.dealt_in:

@@ -99,7 +99,7 @@ class RowChecks:
         for stored in self._conn.execute(select(table_ledgers).order_by(table_ledgers.c.table_id)):
             missing.discard(stored.table_id)
             told = story.tables.get(stored.table_id)
-            row = told.row if told is not None else TableRow(stored.table_id, "", 0, 0, 0, 0, 0, 0, "")
+            row = told.row if told is not None else TableRow.unknown(stored.table_id)
             wrong = [name for name in _EXACTLY if getattr(stored, name) != getattr(row, name)]
             wrong += [name for name in _AT_LEAST if getattr(stored, name) < getattr(row, name)]
             if stored.fenced_epoch == row.fenced_epoch and stored.fenced_hand != row.fenced_hand:

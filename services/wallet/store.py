@@ -25,13 +25,12 @@ from services.wallet.books import (
     TableRow,
 )
 from services.wallet.chart import (
-    PAYING_BACK,
-    PAYING_IN,
     AccountKind,
     HandOutcome,
     PlayerState,
     ReservationState,
     TransferCode,
+    note_paid,
 )
 from services.wallet.row_sets import (
     Row,
@@ -104,7 +103,7 @@ def load(conn: Connection, asked: Sequence[tuple[str, c.Command]], shard: int, n
     wanted = [command for _, command in asked]
     tables = needs.tables(wanted)
     if not _load_under_tables(conn, books, asked, tables):
-        fresh = [(name, "", 0, 0, 0, 0, 0, 0, "") for name in tables if name not in books.tables]
+        fresh = [_of(TableRow.unknown(name)) for name in tables if name not in books.tables]
         run(conn, [inserted(conn, schema.table_ledgers, fresh, unless_there=True)])
         _load_under_tables(conn, books, asked, tables)
     names = needs.accounts(wanted, books)
@@ -272,11 +271,8 @@ def _lines_of_hands(conn: Connection, table_id: str, first_hand: int, last_hand:
 
 def _net(lines: Iterable[Row]) -> dict[str, int]:
     paid: dict[str, int] = {}
-    for code, debit, credit, amount in lines:
-        if code in PAYING_IN:
-            paid[debit] = paid.get(debit, 0) + amount
-        elif code in PAYING_BACK:
-            paid[credit] = paid.get(credit, 0) - amount
+    for line in lines:
+        note_paid(paid, *line)
     return paid
 
 

@@ -79,7 +79,7 @@ class Story:
         """A table, which is empty where nothing was told of it yet."""
         table = self.tables.get(table_id)
         if table is None:
-            table = self.tables[table_id] = Table(TableRow(table_id, "", 0, 0, 0, 0, 0, 0, ""))
+            table = self.tables[table_id] = Table(TableRow.unknown(table_id))
         return table
 
     def still_open(self) -> Over:

@@ -211,113 +211,6 @@ async def test_an_all_in_player_who_drops_stays_live_to_the_showdown(tester: Tes
 
 
 @on_virtual_time
-async def test_a_newcomer_posts_a_big_blind(tester: Tester) -> None:
-    await tester.open()
-    watcher, *_ = await tester.seated(4)
-    await watcher.watch()
-    await tester.until(lambda state: state.hand is not None)
-    newcomer = await tester.player()
-    await newcomer.sit(5)
-    assert (await newcomer.view()).seats[4].waiting_for_blind
-    await tester.play_out()
-    state = await tester.until(lambda state: state.last_hand == 2 and state.hand.engine is not None)
-    blinds = [bet for bet in watcher.saw("forced_bet_posted") if bet.seat == 5]
-    order = [seat for seat in (1, 2, 3, 4, 5) if seat > state.hand.button] + [1, 2, 3, 4, 5]
-    kind = {
-        order[0]: table_pb2.FORCED_BET_KIND_SMALL_BLIND,
-        order[1]: table_pb2.FORCED_BET_KIND_BIG_BLIND,
-    }.get(5, table_pb2.FORCED_BET_KIND_POST)
-    assert [bet.kind for bet in blinds] == [kind]
-
-
-@on_virtual_time
-async def test_a_newcomer_may_wait_for_the_big_blind(tester: Tester) -> None:
-    await tester.open()
-    watcher, *_ = await tester.seated(3)
-    await watcher.watch()
-    await tester.until(lambda state: state.hand is not None)
-    newcomer = await tester.player()
-    await newcomer.sit(4)
-    await newcomer.ask("UpdateSeat", wait_for_blind=True)
-    for hand in range(2, 8):
-        await tester.play_out()
-        state = await tester.until(lambda state, hand=hand: state.last_hand == hand and state.hand.engine is not None)
-        if 4 in state.hand.seats:
-            break
-    first = next(bet for bet in watcher.saw("forced_bet_posted") if bet.seat == 4)
-    assert first.kind == table_pb2.FORCED_BET_KIND_BIG_BLIND
-
-
-async def absent_for_hands(tester: Tester, place: int, hands: int) -> tuple[Seated, int]:
-    """Six seats; the one `place` seats left of the first hand's button sits out that many hands and is back. The
-    player and the number of the last hand that it missed.
-    """
-    await tester.open()
-    players = await tester.seated(6)
-    await players[0].watch()
-    state = await tester.until(lambda state: state.hand is not None and state.hand.engine is not None)
-    seat = (state.hand.button - 1 + place) % 6 + 1
-    absent = next(player for player in players if player.player == state.seats[seat].player)
-    await absent.ask("UpdateSeat", sitting_out=True)
-    for number in range(2, 2 + hands):
-        await tester.play_out()
-        state = await tester.until(lambda state, number=number: state.last_hand == number and state.hand is not None)
-        await tester.until(lambda state: state.hand is not None and state.hand.engine is not None)
-        assert seat not in state.hand.seats
-    await absent.ask("UpdateSeat", sitting_out=False)
-    return absent, seat
-
-
-async def posted_in_next_hand(tester: Tester, seat: int) -> list[int]:
-    """Plays the hand out; what the seat posts in the next one."""
-    watcher = tester.players[0]
-    number = (await tester.state()).last_hand
-    before = len(watcher.events)
-    await tester.play_out()
-    await tester.until(lambda state: state.last_hand == number + 1 and state.hand is not None)
-    await tester.until(lambda state: state.hand is not None and state.hand.engine is not None)
-    return [
-        event.forced_bet_posted.kind
-        for event in watcher.events[before:]
-        if event.WhichOneof("body") == "forced_bet_posted" and event.forced_bet_posted.seat == seat
-    ]
-
-
-POST, DEAD = table_pb2.FORCED_BET_KIND_POST, table_pb2.FORCED_BET_KIND_DEAD_BLIND
-SMALL = table_pb2.FORCED_BET_KIND_SMALL_BLIND
-
-
-@on_virtual_time
-async def test_missed_blinds_are_posted_the_small_one_dead(tester: Tester) -> None:
-    # Third from the button: the big blind of the second hand, the small one of the third.
-    _, seat = await absent_for_hands(tester, place=3, hands=2)
-    assert sorted(await posted_in_next_hand(tester, seat)) == sorted([POST, DEAD])
-    assert await posted_in_next_hand(tester, seat) == []
-
-
-@on_virtual_time
-async def test_who_sits_out_while_no_blind_passes_by_posts_nothing(tester: Tester) -> None:
-    _, seat = await absent_for_hands(tester, place=6, hands=1)
-    assert await posted_in_next_hand(tester, seat) == []
-
-
-@on_virtual_time
-async def test_who_missed_the_small_blind_alone_posts_both_too(tester: Tester) -> None:
-    # Second from the button: it has paid the first hand's big blind.
-    _, seat = await absent_for_hands(tester, place=2, hands=1)
-    assert sorted(await posted_in_next_hand(tester, seat)) == sorted([POST, DEAD])
-    assert await posted_in_next_hand(tester, seat) == []
-
-
-@on_virtual_time
-async def test_who_missed_the_big_blind_and_is_back_for_the_small_one_posts_the_big_one_next(tester: Tester) -> None:
-    _, seat = await absent_for_hands(tester, place=3, hands=1)
-    assert await posted_in_next_hand(tester, seat) == [SMALL]
-    assert await posted_in_next_hand(tester, seat) == [POST]
-    assert await posted_in_next_hand(tester, seat) == []
-
-
-@on_virtual_time
 async def test_coming_back_takes_at_least_the_stack_one_left_with(tester: Tester) -> None:
     await tester.open()
     player = await tester.player()
@@ -421,19 +314,6 @@ async def test_auto_rebuy_fills_an_empty_stack(tester: Tester) -> None:
     state = await tester.until(lambda state: state.last_hand == 2)
     stacks = sorted(seat.stack for seat in state.seats.values())
     assert stacks in ([400, 2 * BUY_IN], [BUY_IN, BUY_IN])
-
-
-@on_virtual_time
-async def test_who_does_not_post_by_itself_sits_out_when_a_blind_is_due(tester: Tester) -> None:
-    await tester.open()
-    players = await tester.seated(3)
-    await players[0].watch()
-    for player in players[1:]:
-        await player.ask("UpdateSeat", auto_post=False)
-    await tester.until(lambda state: state.hand is not None)
-    await tester.play_out()
-    await tester.until(lambda state: any(seat.sitting_out for seat in state.seats.values()))
-    assert "would_not_post" in [each.reason for each in players[0].saw("seat_changed")]
 
 
 @on_virtual_time

@@ -177,8 +177,8 @@ class BotPlayer:
             await self.client.sit_down(self._table, buy_in)
         except InvalidRequestError as refusal:
             # What it left with counts for a while only, and may be more than it had when it asked to leave.
-            told = refusal.reason in {"REENTRY_BELOW_LEFT_STACK", "BUY_IN_OUT_OF_RANGE"}
-            self._least_buy_in_minor = int(refusal.facts.get("least", 0)) if told else self._least_buy_in_minor
+            if refusal.reason in {"REENTRY_BELOW_LEFT_STACK", "BUY_IN_OUT_OF_RANGE"}:
+                self._least_buy_in_minor = int(refusal.facts.get("least", 0))
             raise
         self._sits_down_again_at = now + SEATING_SECONDS
         self._kept_house_at = self.view.hand

@@ -6,8 +6,6 @@ from typing import Final
 
 from services.runtime.money import is_play_money, number
 
-__all__ = ["SIGNS", "amount", "is_play_money"]
-
 SIGNS: Final = {"USD": "$", "EUR": "€", "GBP": "£"}
 
 

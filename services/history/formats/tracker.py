@@ -11,10 +11,11 @@ from typing import Final
 from fivedraw.history.v1 import history_service_pb2
 from fivedraw.table.v1 import event_pb2, table_pb2
 
-from services.history.formats.money import SIGNS, amount, is_play_money
+from services.history.formats.money import SIGNS, amount
 from services.history.formats.tracker_names import tracker_names
 from services.history.formats.tracker_summary import summary_lines
 from services.history.formats.words import cannot_express, eastern, name_of_hand, one_line
+from services.runtime.money import is_play_money
 
 Hand = history_service_pb2.Hand
 

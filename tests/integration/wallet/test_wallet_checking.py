@@ -16,8 +16,8 @@ from services.wallet.auditing import Auditor
 from services.wallet.schema import accounts, audited_balances
 from services.wallet.worker import add_tasks
 from tests.integration.wallet.house import House, antes, refused
-from tests.integration.wallet.standing_clock import StandingClock
 from tests.integration.wallet.test_wallet_audit import _without_triggers
+from tests.standing_clock import StandingClock
 
 # What somebody with SQL does to what is sealed and not yet checked, and the fault that is then found.
 TAMPERINGS = {

@@ -9,7 +9,7 @@ import pytest
 from services.wallet import commands as c
 from services.wallet.ledger import Ledger
 from tests.integration.wallet.house import House, refused
-from tests.integration.wallet.standing_clock import StandingClock
+from tests.standing_clock import StandingClock
 
 DAY_SECONDS = 86_400
 

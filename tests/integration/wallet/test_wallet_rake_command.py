@@ -16,7 +16,7 @@ from services.wallet.auditing import Auditor
 from services.wallet.grpc_api import WalletApi
 from services.wallet.ledger import Ledger
 from tests.integration.wallet.house import House, antes, wins
-from tests.integration.wallet.standing_clock import StandingClock
+from tests.standing_clock import StandingClock
 
 DAY_SECONDS = 86_400
 MONDAY_MS = 1_767_571_200_000  # 2026-01-05T00:00:00Z

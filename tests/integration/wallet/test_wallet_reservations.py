@@ -13,7 +13,7 @@ from services.wallet.chart import PlayerState, ReservationState
 from services.wallet.ledger import Ledger
 from services.wallet.sweeping import Sweeper
 from tests.integration.wallet.house import House, refused
-from tests.integration.wallet.standing_clock import StandingClock
+from tests.standing_clock import StandingClock
 
 
 async def reserved(house: House, player: str) -> int:

@@ -18,7 +18,7 @@ from services.wallet.ledger import Ledger
 from services.wallet.schema import accounts
 from services.wallet.sweeping import Sweeper
 from tests.integration.wallet.house import House
-from tests.integration.wallet.standing_clock import StandingClock
+from tests.standing_clock import StandingClock
 
 
 def hot(conn: Connection) -> dict[str, int]:

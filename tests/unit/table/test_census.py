@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 from services.rules.rulebook import load_rulebook
 from services.table import metrics
 from services.table.census import Census
 from services.table.state import Hand, TableSettings, TableState
-
-
-class FixedClock:
-    """A clock that stands where the test puts it."""
-
-    seconds = 0.0
-
-    def monotonic(self) -> float:
-        return self.seconds
+from tests.standing_clock import StandingClock
 
 
 def still_seconds() -> float:
@@ -30,24 +20,24 @@ def playing(sequence: int) -> TableState:
     return state
 
 
-def scanned(census: Census, clock: Any, at_seconds: float, state: TableState, has_time: bool) -> float:
-    clock.seconds = at_seconds
+def scanned(census: Census, clock: StandingClock, after_seconds: float, state: TableState, has_time: bool) -> float:
+    clock.advance(after_seconds)
     census.take(state, has_time)
     census.show()
     return still_seconds()
 
 
 def test_a_hand_is_still_from_when_it_last_moved():
-    clock = FixedClock()
-    census = Census(cast(Any, clock))
+    clock = StandingClock()
+    census = Census(clock)
     assert scanned(census, clock, 0, playing(5), has_time=False) == 0
     assert scanned(census, clock, 30, playing(5), has_time=False) == 30
-    assert scanned(census, clock, 40, playing(6), has_time=False) == 0
+    assert scanned(census, clock, 10, playing(6), has_time=False) == 0
 
 
 def test_a_clock_that_runs_is_no_standstill_however_long():
-    clock = FixedClock()
-    census = Census(cast(Any, clock))
+    clock = StandingClock()
+    census = Census(clock)
     assert scanned(census, clock, 0, playing(5), has_time=True) == 0
     assert scanned(census, clock, 3_000, playing(5), has_time=True) == 0
-    assert scanned(census, clock, 3_050, playing(5), has_time=False) == 50
+    assert scanned(census, clock, 50, playing(5), has_time=False) == 50
