@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
@@ -115,6 +116,9 @@ async def serve(
         if on_start is not None:
             await on_start()
         server = await start(name, settings, register, clock=clock)
+        # What the start has made stays; a full collection that walked it held every call up for some 50 ms.
+        gc.collect()
+        gc.freeze()
         log.info("serving", port=server.port, metrics_port=server.metrics_port, environment=settings.environment)
         await stopping.wait()
         log.info("stopping")

@@ -28,6 +28,7 @@ async def main() -> None:
         db,
         clock,
         lanes=1 if db.is_sqlite else settings.wallet_lanes,
+        crowd_min=settings.wallet_crowd_min,
         group_max=settings.wallet_group_max,
         queue_max=settings.wallet_queue_max,
         group_wait_ms=settings.wallet_group_wait_ms,

@@ -131,6 +131,8 @@ ISSUED_PER_SHARD_MAX_MINOR: Final = 2**62 // SHARDS
 
 SEAT_MAX: Final = 9
 
+_OF_TABLES: Final = ("stack/", "pot/", "carry/")
+
 
 def cash_account(player: str, currency: str) -> str:
     """The name of a player's cash in one currency."""
@@ -165,6 +167,11 @@ def rake_account(currency: str, shard: int | str) -> str:
 def cashier_account(currency: str, shard: int | str) -> str:
     """The name of one sub-account of the outside world, or of its `HEAD` or `ADJUSTMENTS`."""
     return f"cashier/{currency}/{shard}"
+
+
+def is_tables(account: str) -> bool:
+    """Whether an account belongs to one table, whose lock is its lock: a stack, a pot, a carry."""
+    return account.startswith(_OF_TABLES)
 
 
 def hot_accounts(currency: str) -> list[str]:

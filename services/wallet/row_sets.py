@@ -9,7 +9,7 @@ Names of tables and columns come from `schema`, never from a caller.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -46,11 +46,11 @@ class Statement:
     values: Row
 
 
-def run(conn: Connection, statements: Sequence[Statement | None]) -> list[Sequence[Row]]:
+def run(conn: Connection, statements: Iterable[Statement | None]) -> list[Sequence[Row]]:
     """Runs statements in order and returns the rows of each; `None` is none to run, with no rows.
 
-    On PostgreSQL all of them are sent before the first answer is waited for: a group of batches then costs a handful of
-    round trips instead of a score.
+    On PostgreSQL each is sent as soon as it is made, and all of them before the first answer is waited for: a group of
+    batches then costs a handful of round trips instead of a score.
     """
     if not is_postgresql(conn):
         return _run_on_sqlite(conn, statements)
@@ -117,11 +117,18 @@ def _of_rows(conn: Connection, text: str, names: tuple[str, ...], rows: list[Row
         return None
     if is_postgresql(conn):
         # The driver quotes arrays of text item by item, which took more time than all the rest of a batch.
-        return Statement(text, (as_json([dict(zip(names, row, strict=True)) for row in rows]),))
+        named = _named(names)
+        return Statement(text, (as_json([named(*row) for row in rows]),))
     return Statement(text, (as_json(rows),))
 
 
-def _run_on_sqlite(conn: Connection, statements: Sequence[Statement | None]) -> list[Sequence[Row]]:
+@cache
+def _named(names: tuple[str, ...]) -> Callable[..., msgspec.Struct]:
+    """Makes values that encode as an object with these names: a dictionary for each row took longer than to send it."""
+    return msgspec.defstruct("Named", [str(name) for name in names], gc=False)
+
+
+def _run_on_sqlite(conn: Connection, statements: Iterable[Statement | None]) -> list[Sequence[Row]]:
     raw: sqlite3.Connection = conn.connection.driver_connection  # type: ignore[assignment]
     found: list[Sequence[Row]] = []
     try:

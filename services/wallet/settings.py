@@ -14,8 +14,9 @@ class WalletSettings(ServiceSettings):
     wallet_group_max: int = Field(default=128, ge=1, le=1_000)
     wallet_queue_max: int = Field(default=4_096, ge=1, le=100_000)
     wallet_group_wait_ms: int = Field(default=0, ge=0, le=100)
-    # Lines of commits side by side on PostgreSQL; SQLite has one writer, and one line.
+    # Commits side by side on PostgreSQL while more than `crowd_min` batches wait; SQLite has one writer, and one lane.
     wallet_lanes: int = Field(default=2, ge=1, le=8)
+    wallet_crowd_min: int = Field(default=32, ge=0, le=1_000)
     # Which sub-account of the hot accounts this process's first lane posts to, the other lanes to those after it. Keep
     # the replicas' apart, or they wait for each other.
     wallet_shard: int = Field(default=0, ge=0, le=15)

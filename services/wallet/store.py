@@ -1,19 +1,19 @@
 """Reads the rows that a group of batches needs, under lock and in account order, and writes back what it changed.
 
 One table's hands, sittings, stacks, pots and carry change only under that table's row lock, so only tables and the
-accounts are locked: tables by id, then accounts by name. On SQLite the transaction itself is the lock.
+other accounts are locked: tables by id, then accounts by name. On SQLite the transaction itself is the lock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
 from sqlalchemy import Connection, Table
 
+from services.wallet import chart, limits, needs, schema
 from services.wallet import commands as c
-from services.wallet import limits, needs, schema
 from services.wallet.books import (
     AccountRow,
     Books,
@@ -51,7 +51,7 @@ SEALING_LOCK: Final = 0x66697665_00000001
 # Every statement of a group goes by key. A generic plan made while the tables were small would be kept when they no
 # longer are, and the planner's guess at how many rows are wanted makes it read tables whole.
 _BEGIN_ON_POSTGRESQL: Final = """
-    SELECT closed_reason, pg_advisory_xact_lock_shared(%s), set_config('plan_cache_mode', 'force_custom_plan', true),
+    SELECT closed_reason, pg_advisory_xact_lock_shared(%s), set_config('plan_cache_mode', 'force_generic_plan', true),
         set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
         set_config('enable_mergejoin', 'off', true), set_config('jit', 'off', true)
     FROM ledger_state"""
@@ -96,6 +96,11 @@ _LINES_OF_HANDS: Final = """
     SELECT t.code, t.debit, t.credit, t.amount FROM batches b JOIN transfers t ON t.batch_no = b.batch_no
     WHERE b.table_id = {0} AND b.hand > 0 AND b.hand >= {0} AND b.hand <= {0} ORDER BY t.batch_no, t.line"""
 
+# By their numbers: an enumeration takes four times as long to look one up, and a group has hundreds.
+_KINDS: Final = {int(kind): kind for kind in AccountKind}
+_STATES: Final = {int(state): state for state in PlayerState}
+_OUTCOMES: Final = {int(outcome): outcome for outcome in HandOutcome}
+
 
 def load(conn: Connection, asked: Sequence[tuple[str, c.Command]], shard: int, now_ms: int) -> Books:
     """Reads and locks what these (batch key, command) pairs need."""
@@ -111,16 +116,18 @@ def load(conn: Connection, asked: Sequence[tuple[str, c.Command]], shard: int, n
     # Numbers are taken under all locks, so that on every account they ascend with the commits.
     # Limits are read under those locks too: what a day has used of them must not change before this is decided.
     giving_back = sorted(needs.hands_giving_back(wanted))
-    found, taken, limited, *of_hands = run(
+    of_tables = {name for name in names if chart.is_tables(name)}
+    shared, found, taken, limited, *of_hands = run(
         conn,
         [
-            locked_among(conn, _ACCOUNTS, "account", names),
+            locked_among(conn, _ACCOUNTS, "account", names - of_tables),
+            among(conn, _ACCOUNTS, "account", of_tables),
             Statement(numbers, (len(asked),)),
             limits.question(conn, needs.limited(wanted, books), now_ms),
             *(_lines_of_hands(conn, table_id, hand, hand) for table_id, hand in giving_back),
         ],
     )
-    _add_accounts(books, found)
+    _add_accounts(books, (*shared, *found))
     limits.add(books, limited)
     for at, lines in zip(giving_back, of_hands, strict=True):
         books.paid_in[at] = _net(lines)
@@ -129,7 +136,7 @@ def load(conn: Connection, asked: Sequence[tuple[str, c.Command]], shard: int, n
 
 
 def load_accounts(conn: Connection, books: Books, names: Iterable[str]) -> None:
-    """Reads and locks accounts that are not yet at hand."""
+    """Reads and locks accounts that are not yet at hand and belong to no table."""
     missing = set(names) - books.accounts.keys()
     _add_accounts(books, run(conn, [locked_among(conn, _ACCOUNTS, "account", missing)])[0])
 
@@ -157,64 +164,37 @@ def carried_in(conn: Connection, table_id: str, hand: int) -> int:
 
 def flush(conn: Connection, books: Books) -> None:
     """Writes what changed; the books can then be used further in the same transaction."""
-    balances = sorted(books.changed_accounts - books.new_accounts.keys())
-    hands = sorted(books.changed_hands - books.new_hands.keys())
-    sittings = sorted(books.changed_sittings - books.new_sittings.keys())
-    reservations = sorted(books.changed_reservations - books.new_reservations.keys())
-    run(
-        conn,
-        [
-            inserted(conn, schema.players, map(_of, books.new_players.values())),
-            inserted(conn, schema.accounts, map(_of, books.new_accounts.values())),
-            inserted(conn, schema.hands, map(_of, books.new_hands.values())),
-            inserted(conn, schema.sittings, map(_of, books.new_sittings.values())),
-            inserted(conn, schema.reservations, map(_of, books.new_reservations.values())),
-            inserted(conn, schema.batches, books.new_batches),
-            inserted(conn, schema.transfers, books.new_transfers),
-            updated(
-                conn,
-                schema.accounts,
-                ("account",),
-                ("balance",),
-                [(account, books.accounts[account].balance) for account in balances],
-            ),
-            deleted_among(conn, schema.accounts, "account", books.dropped_accounts),
-            _updated(conn, schema.table_ledgers, 1, [books.tables[key] for key in sorted(books.changed_tables)]),
-            _updated(conn, schema.hands, 2, [books.hands[at] for at in hands]),
-            _updated(conn, schema.sittings, 1, [books.sittings[key] for key in sittings]),
-            _updated(conn, schema.reservations, 1, [books.reservations[key] for key in reservations]),
-        ],
-    )
+    run(conn, _changes(conn, books))
     books.mark_written()
+
+
+def _changes(conn: Connection, books: Books) -> Iterator[Statement | None]:
+    """What writes the changes down, made one by one: the server works on the first while the next is made."""
+    yield inserted(conn, schema.transfers, books.new_transfers)
+    yield inserted(conn, schema.batches, books.new_batches)
+    yield inserted(conn, schema.players, map(_of, books.new_players.values()))
+    yield inserted(conn, schema.accounts, map(_of, books.new_accounts.values()))
+    yield inserted(conn, schema.hands, map(_of, books.new_hands.values()))
+    yield inserted(conn, schema.sittings, map(_of, books.new_sittings.values()))
+    yield inserted(conn, schema.reservations, map(_of, books.new_reservations.values()))
+    balances = sorted(books.changed_accounts - books.new_accounts.keys())
+    rows = [(account, books.accounts[account].balance) for account in balances]
+    yield updated(conn, schema.accounts, ("account",), ("balance",), rows)
+    yield deleted_among(conn, schema.accounts, "account", books.dropped_accounts)
+    yield _updated(conn, schema.table_ledgers, [books.tables[key] for key in sorted(books.changed_tables)])
+    hands = sorted(books.changed_hands - books.new_hands.keys())
+    yield _updated(conn, schema.hands, [books.hands[at] for at in hands])
+    sittings = sorted(books.changed_sittings - books.new_sittings.keys())
+    yield _updated(conn, schema.sittings, [books.sittings[key] for key in sittings])
+    reservations = sorted(books.changed_reservations - books.new_reservations.keys())
+    yield _updated(conn, schema.reservations, [books.reservations[key] for key in reservations])
 
 
 def _load_under_tables(
     conn: Connection, books: Books, asked: Sequence[tuple[str, c.Command]], tables: Sequence[str]
 ) -> bool:
     """Locks the tables, then reads what belongs to them; whether every table was there."""
-    wanted = [command for _, command in asked]
-    if is_postgresql(conn):
-        begin, of_hands = Statement(_BEGIN_ON_POSTGRESQL, (SEALING_LOCK,)), _HANDS_ON_POSTGRESQL
-    else:
-        begin, of_hands = Statement(_BEGIN_ON_SQLITE, ()), _HANDS_ON_SQLITE
-    named = sorted(needs.hands(wanted))
-    reservations = needs.reservations(wanted)
-    state, locked, stored, *of_tables, by_name, by_display = run(
-        conn,
-        [
-            begin,
-            locked_among(conn, _TABLES, "table_id", tables),
-            among(conn, _BATCHES, "batch_key", {key for key, _ in asked if key}),
-            among(conn, _CURRENT_HANDS, "t.table_id", tables),
-            Statement(of_hands, (as_json(named),)) if named else None,
-            among(conn, _SITTINGS, "s.sitting", needs.sittings(wanted)),
-            among(conn, _SITTINGS, "s.table_id", needs.whole_tables(wanted), "AND s.open"),
-            among(conn, _RESERVED_SITTINGS, "r.reservation", reservations),
-            among(conn, _RESERVATIONS, "r.reservation", reservations),
-            among(conn, _PLAYERS, "player", needs.players(wanted)),
-            among(conn, _PLAYERS, "display_key", needs.display_keys(wanted)),
-        ],
-    )
+    state, locked, stored, *of_tables, by_name, by_display = run(conn, _under_tables(conn, asked, tables))
     books.closed_reason = state[0][0]
     for row in locked:
         books.tables[row[0]] = TableRow(*row)
@@ -224,19 +204,40 @@ def _load_under_tables(
         books.batches[key] = StoredBatch(*rest)
     current_hands, named_hands, named_sittings, open_sittings, reserved_sittings, reserved = of_tables
     for table_id, hand, epoch, outcome, *rest in (*current_hands, *named_hands):
-        books.hands[table_id, hand] = HandRow(table_id, hand, epoch, HandOutcome(outcome), *rest)
+        books.hands[table_id, hand] = HandRow(table_id, hand, epoch, _OUTCOMES[outcome], *rest)
     _add_sittings(books, (*named_sittings, *open_sittings, *reserved_sittings))
     _add_reservations(books, reserved)
     for player, display_name, display_key, state_no, created_ms in (*by_name, *by_display):
-        profile = PlayerRow(player, display_name, display_key, PlayerState(state_no), created_ms)
+        profile = PlayerRow(player, display_name, display_key, _STATES[state_no], created_ms)
         books.players.setdefault(player, profile)
         books.display_keys[display_key] = player
     return True
 
 
+def _under_tables(
+    conn: Connection, asked: Sequence[tuple[str, c.Command]], tables: Sequence[str]
+) -> Iterator[Statement | None]:
+    wanted = [command for _, command in asked]
+    on_postgresql = is_postgresql(conn)
+    yield Statement(_BEGIN_ON_POSTGRESQL, (SEALING_LOCK,)) if on_postgresql else Statement(_BEGIN_ON_SQLITE, ())
+    yield locked_among(conn, _TABLES, "table_id", tables)
+    yield among(conn, _BATCHES, "batch_key", {key for key, _ in asked if key})
+    yield among(conn, _CURRENT_HANDS, "t.table_id", tables)
+    named = sorted(needs.hands(wanted))
+    of_hands = _HANDS_ON_POSTGRESQL if on_postgresql else _HANDS_ON_SQLITE
+    yield Statement(of_hands, (as_json(named),)) if named else None
+    yield among(conn, _SITTINGS, "s.sitting", needs.sittings(wanted))
+    yield among(conn, _SITTINGS, "s.table_id", needs.whole_tables(wanted), "AND s.open")
+    reservations = needs.reservations(wanted)
+    yield among(conn, _RESERVED_SITTINGS, "r.reservation", reservations)
+    yield among(conn, _RESERVATIONS, "r.reservation", reservations)
+    yield among(conn, _PLAYERS, "player", needs.players(wanted))
+    yield among(conn, _PLAYERS, "display_key", needs.display_keys(wanted))
+
+
 def _add_accounts(books: Books, rows: Iterable[Row]) -> None:
     for account, kind, owner, currency, balance, opened_ms in rows:
-        books.accounts[account] = AccountRow(account, AccountKind(kind), owner, currency, balance, opened_ms)
+        books.accounts[account] = AccountRow(account, _KINDS[kind], owner, currency, balance, opened_ms)
 
 
 def _add_sittings(books: Books, rows: Iterable[Row]) -> None:
@@ -261,7 +262,7 @@ def _add_owner(books: Books, player: str, *profile: Any) -> None:
     """The player of a joined row, which is nobody's where it only marks an id as used."""
     display_name, display_key, state, created_ms = profile
     if state is not None and player not in books.players:
-        books.players[player] = PlayerRow(player, display_name, display_key, PlayerState(state), created_ms)
+        books.players[player] = PlayerRow(player, display_name, display_key, _STATES[state], created_ms)
 
 
 def _lines_of_hands(conn: Connection, table_id: str, first_hand: int, last_hand: int) -> Statement:
@@ -276,9 +277,11 @@ def _net(lines: Iterable[Row]) -> dict[str, int]:
     return paid
 
 
-def _updated(conn: Connection, table: Table, key_count: int, rows: Sequence[Any]) -> Statement | None:
-    names = table.c.keys()
-    return updated(conn, table, names[:key_count], names[key_count:], [_of(row) for row in rows])
+def _updated(conn: Connection, table: Table, rows: Sequence[Any]) -> Statement | None:
+    """Writes what a decision may change of rows that are there; all else of them stays as it was made."""
+    keys, columns = _CHANGING[table.name]
+    values = attrgetter(*keys, *columns)
+    return updated(conn, table, keys, columns, [values(row) for row in rows])
 
 
 def _of(row: Any) -> Row:
@@ -288,4 +291,15 @@ def _of(row: Any) -> Row:
 
 _VALUES_OF: Final = {
     kind: attrgetter(*kind.__slots__) for kind in (PlayerRow, AccountRow, TableRow, HandRow, SittingRow, ReservationRow)
+}
+
+# The keys of a table and the columns that change under them.
+_CHANGING: Final = {
+    "table_ledgers": (
+        ("table_id",),
+        ("currency", "epoch", "fenced_epoch", "fenced_hand", "last_hand", "open_hand", "carry_since_hand"),
+    ),
+    "hands": (("table_id", "hand"), ("outcome", "steps", "last_round", "closed_ms", "reason")),
+    "sittings": (("sitting",), ("open", "locked_hand", "cashed_out")),
+    "reservations": (("reservation",), ("state", "closed_ms")),
 }

@@ -49,6 +49,7 @@ class Writers:
                 group_max=self.group_max,
                 shard=shard,
                 lanes=lanes,
+                crowd_min=2,
                 failpoint=self._lose_connection,
             )
             self.databases.append(database)
