@@ -40,7 +40,8 @@ OBSERVERS = 100
 OBSERVING_CALLERS = 4
 OBSERVER_NICE = 10
 ROUNDS = 6
-PACE_SECONDS = 0.25
+PACE_SECONDS = 0.5
+PACED_SECONDS = 15.0
 SETTLE_SECONDS = 2.0
 ECHO = "/bench.Echo/Echo"
 SLOW_READ_SECONDS = 0.5
@@ -205,10 +206,10 @@ async def _measure(folder: Path, base: int, house: int) -> dict[str, dict[str, A
         watched: list[float] = []
         for _ in range(ROUNDS):
             await asyncio.sleep(SETTLE_SECONDS)
-            paced += await driver.latencies_of(SECONDS)
+            paced += await driver.latencies_of(PACED_SECONDS)
             with _observers(target, callers, [name for name, _ in seats]):
                 await asyncio.sleep(2 * SETTLE_SECONDS)
-                watched += await driver.latencies_of(SECONDS)
+                watched += await driver.latencies_of(PACED_SECONDS)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

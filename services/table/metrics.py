@@ -43,7 +43,7 @@ SWEEPS_FAILED: Final = telemetry.counter("fivedraw_table_sweeps_failed_total", "
 EVENT_LAG_BUCKETS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 2.5, 5.0, 10.0)
 EVENT_LAG_SECONDS: Final = telemetry.histogram(
     "fivedraw_table_event_lag_seconds",
-    "Seconds from an event's commit to its going out to a watcher.",
+    "Seconds from an event's commit to its going out to a player; observers are told a moment later by design.",
     buckets=EVENT_LAG_BUCKETS,
 )
 STORE_SECONDS: Final = telemetry.histogram(

@@ -94,24 +94,29 @@ class Viewing:
 
     async def _next(self, watcher: Watcher) -> list[Response]:
         try:
-            async with asyncio.timeout(HEARTBEAT_SECONDS):
-                offer = await watcher.queue.get()
-        except TimeoutError:
-            return await self._heartbeat()
-        batch = offer.batch
-        if batch.epoch < self._epoch or (batch.epoch == self._epoch and batch.last <= self._last):
+            # What waits already needs no timer.
+            offer = watcher.queue.get_nowait()
+        except asyncio.QueueEmpty:
+            try:
+                async with asyncio.timeout(HEARTBEAT_SECONDS):
+                    offer = await watcher.queue.get()
+            except TimeoutError:
+                return await self._heartbeat()
+        if offer.epoch < self._epoch or (offer.epoch == self._epoch and offer.last <= self._last):
             return []
-        if batch.epoch > self._epoch:
+        if offer.epoch > self._epoch:
             return await self._again("the table was rebuilt")
-        if batch.first > self._last + 1:
+        if offer.first > self._last + 1:
             metrics.GAPS.inc()
             return await self._caught_up()
-        # Only what is told as it happens: what a gap or an absence made late says nothing of the house's speed.
-        metrics.EVENT_LAG_SECONDS.observe(max(0, self._host.now_ms() - batch.at_ms) / 1000)
-        if batch.first == self._last + 1 and not offer.is_private(self._player):
-            self._last = batch.last
+        if not watcher.is_observer:
+            # Only what is told as it happens: what a gap, an absence or observers' company made late says nothing of
+            # the house's speed.
+            metrics.EVENT_LAG_SECONDS.observe(max(0, self._host.now_ms() - offer.batches[0].at_ms) / 1000)
+        if offer.first == self._last + 1 and not offer.is_private(self._player):
+            self._last = offer.last
             return [offer.for_all()]
-        return [self._told(batch)]
+        return [self._told(batch) for batch in offer.batches if batch.last > self._last]
 
     async def _heartbeat(self) -> list[Response]:
         """Nothing came for a while: either nothing happened, or pub/sub lost it."""
