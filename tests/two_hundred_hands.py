@@ -1,9 +1,9 @@
-"""One run of an embedded house over 200 hands of all five games, watched from every side, for several test files."""
+"""One run of an embedded house over 200 hands of all five games, watched from every side."""
 
 from __future__ import annotations
 
 import asyncio
-import functools
+import contextlib
 import random
 import socket
 import threading
@@ -49,9 +49,8 @@ class Run:
     hands_known: int
 
 
-@functools.cache
 def two_hundred_hands() -> Run:
-    """The run; made once for all tests of a process."""
+    """The run, in a minute or two."""
     return asyncio.run(_run(scratch_folder() / "two-hundred"))
 
 
@@ -107,8 +106,10 @@ class RedisSpy:
         self._listener.start()
 
     def _listen(self) -> None:
-        while received := self._monitor.recv(1 << 16):
-            self.commands += received
+        # Redis may end with commands of ours unread.
+        with contextlib.suppress(ConnectionResetError):
+            while received := self._monitor.recv(1 << 16):
+                self.commands += received
 
     async def look(self) -> None:
         """Reads all values of all databases, and all metrics."""

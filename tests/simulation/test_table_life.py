@@ -350,7 +350,7 @@ async def test_a_feed_resumes_by_table_and_holds_no_private_part(tester: Tester)
     task = asyncio.create_task(feed(players[0].identity, [resumed]))
     await asyncio.sleep(0.1)
     await tester.passive(await tester.turn())
-    await asyncio.sleep(0.1)
+    await asyncio.sleep(1)
     task.cancel()
     following = [event.sequence for response in got for event in response.update.events]
     assert following == list(range(last.sequence + 1, last.sequence + 1 + len(following)))
