@@ -195,7 +195,7 @@ def advance(draft: Draft) -> None:
         if not is_away(draft.state, hand, seat):
             if draft.state.mode == "paused":
                 return
-            chosen = preselection.take(draft, hand, seat) if kind == "act" else None
+            chosen = preselection.take(draft, hand, seat)
             if chosen is None:
                 start_turn(draft, seat, kind, clock_ms)
                 return

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from fivedraw.table.v1 import table_service_pb2
 
+from services.rules.awaits import AwaitAction
 from services.rules.commands import Act
-from services.rules.hand import legal
+from services.rules.hand import awaits, legal
 from services.runtime.errors import Fault
 from services.table import asks
 from services.table.draft import Draft
@@ -36,7 +37,10 @@ def choice_of(state: TableState, seat: Seat) -> str:
 
 
 def take(draft: Draft, hand: Hand, number: int) -> Act | None:
-    """The chosen action, if it still holds now that the turn has come; the choice is used up either way."""
+    """The chosen action, if it still holds now that the turn has come; the choice is used up either way.
+
+    A turn to draw uses it up too: it was made for a hand of other cards.
+    """
     seat = draft.state.seats.get(number)
     if seat is None or hand.engine is None:
         return None
@@ -44,6 +48,8 @@ def take(draft: Draft, hand: Hand, number: int) -> Act | None:
     if not choice:
         return None
     draft.change_seat(number, preselected="", preselected_hand=0, call_most=0)
+    if not isinstance(awaits(hand.engine), AwaitAction):
+        return None
     allowed = legal(hand.engine, number)
     if choice in ("check", "check_fold") and allowed.check:
         return Act(number, "check")

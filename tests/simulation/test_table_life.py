@@ -253,6 +253,28 @@ async def test_a_preselected_fold_is_played_when_the_turn_comes(tester: Tester) 
 
 
 @on_virtual_time
+async def test_a_choice_made_before_the_draw_is_used_up_by_the_draw(tester: Tester) -> None:
+    await tester.open()
+    players = await tester.seated(2)
+    await players[0].watch()
+    chooser = await tester.turn()
+    await chooser.act(table_pb2.ACTION_KIND_RAISE, to_minor=20)
+    await chooser.ask("PreselectAction", hand=1, preselection=table_pb2.PRESELECTION_CHECK_FOLD)
+    caller = await tester.turn()
+    await caller.act(table_pb2.ACTION_KIND_CALL)
+    for _ in players:
+        drawing = await tester.turn()
+        assert (await drawing.view()).your_actions.discard
+        assert (await drawing.view()).your_preselection == table_pb2.PRESELECTION_UNSPECIFIED
+        await drawing.act(table_pb2.ACTION_KIND_DISCARD)
+    if await tester.turn() is caller:
+        await caller.act(table_pb2.ACTION_KIND_BET, to_minor=10)
+    # With its new cards it is asked, though it might check or fold.
+    assert await tester.turn() is chooser
+    assert table_pb2.ACTION_KIND_FOLD not in [each.kind for each in players[0].saw("action_taken")]
+
+
+@on_virtual_time
 async def test_a_preselected_call_does_not_call_a_higher_bet(tester: Tester) -> None:
     await tester.open()
     players = await tester.seated(3)
