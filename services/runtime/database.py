@@ -16,8 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Concatenate, Final, Literal, ParamSpec, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, make_url
+import psycopg
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from services.runtime import migrations, sqlite, telemetry
 from services.runtime.conflicts import ATTEMPTS_MAX, DatabaseBusyError, back_off, is_conflict
@@ -30,6 +32,9 @@ T = TypeVar("T")
 Isolation = Literal["SERIALIZABLE", "REPEATABLE READ", "READ COMMITTED"]
 
 CONNECT_TIMEOUT_SECONDS: Final = 5
+# A process that hangs, or a machine that is gone, loses its transactions and their locks after this time.
+IDLE_IN_TRANSACTION_MS: Final = 30_000
+KEEPALIVES: Final = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 4}
 
 _SECONDS: Final = telemetry.histogram(
     "fivedraw_database_seconds", "Seconds from asking for a transaction to its durable end, by kind.", ("kind",)
@@ -79,8 +84,9 @@ class Database:
                 pool_size=pool_size,
                 max_overflow=0,
                 pool_pre_ping=True,
-                connect_args={"connect_timeout": CONNECT_TIMEOUT_SECONDS},
+                connect_args={"connect_timeout": CONNECT_TIMEOUT_SECONDS, **KEEPALIVES},
             )
+            _bound_idling(engine)
             self._write_engine = engine.execution_options(isolation_level=isolation)
             self._read_engine = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
 
@@ -173,3 +179,11 @@ def _measured(kind: str) -> Iterator[None]:
         raise
     finally:
         _SECONDS.labels(kind).observe(time.monotonic() - started)
+
+
+def _bound_idling(engine: Engine) -> None:
+    @event.listens_for(engine, "connect")
+    def bound(connection: psycopg.Connection, _: ConnectionPoolEntry) -> None:
+        connection.autocommit = True
+        connection.execute(f"SET idle_in_transaction_session_timeout = {IDLE_IN_TRANSACTION_MS}".encode())
+        connection.autocommit = False

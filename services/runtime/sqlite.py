@@ -29,6 +29,8 @@ FOLDING_SECONDS: Final = 3.0
 LOG_PAGES_FOLDED: Final = 32_000
 LOG_PAGES_MAX: Final = 64_000
 
+PAGE_BYTES: Final = 4096
+
 # The writer's pages in memory; SQLite's own 2 MiB do not hold the ends of the indexes that a busy ledger writes to.
 CACHE_KIB: Final = 64 * 1024
 
@@ -219,6 +221,8 @@ def engine(url: str, *, pool_size: int, read_only: bool, shared: bool) -> Engine
             connection.execute("PRAGMA query_only = ON")
         elif not shared:
             connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES_MAX}")
+            # A long reader keeps the log from beginning anew; when it does, its file shrinks to this again.
+            connection.execute(f"PRAGMA journal_size_limit = {LOG_PAGES_MAX * PAGE_BYTES}")
             connection.execute(f"PRAGMA cache_size = {-CACHE_KIB}")
 
     @event.listens_for(made, "begin")

@@ -13,7 +13,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 from sqlalchemy import Connection, func, insert, select, text
+from sqlalchemy.exc import DBAPIError
 
+from services.runtime.conflicts import DatabaseBusyError, is_conflict
 from services.wallet.schema import batches, seals, transfers
 from services.wallet.store import SEALING_LOCK
 
@@ -22,6 +24,9 @@ GENESIS: Final = hashlib.sha256(b"fivedraw ledger 1").hexdigest()
 # What one seal covers at most, and how many batches are in memory at a time.
 SEAL_BATCHES_MAX: Final = 10_000
 PAGE_BATCHES: Final = 1_000
+
+# How long sealing waits for commits under way, and lets none begin meanwhile.
+WRITERS_MS_MAX: Final = 2_000
 
 
 class Seal(Struct, frozen=True, gc=False):
@@ -67,9 +72,19 @@ def last_batch(conn: Connection) -> int:
 
 
 def wait_for_writers(conn: Connection) -> None:
-    """Returns when every commit under way is done: below any number seen before, nothing can appear any more."""
-    if conn.dialect.name == "postgresql":
+    """Returns when every commit under way is done: below any number seen before, nothing can appear any more.
+
+    Raises `DatabaseBusyError` where one takes too long: all commits that begin meanwhile wait behind this.
+    """
+    if conn.dialect.name != "postgresql":
+        return
+    conn.execute(text(f"SET LOCAL lock_timeout = {WRITERS_MS_MAX}"))
+    try:
         conn.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": SEALING_LOCK})
+    except DBAPIError as error:
+        if is_conflict(error):
+            raise DatabaseBusyError(f"a commit is under way for more than {WRITERS_MS_MAX} ms") from error
+        raise
 
 
 def last_seal(conn: Connection) -> Seal | None:

@@ -121,24 +121,15 @@ class GroupCommitter:
         return taken
 
     async def _commit(self, taken: Sequence[_Waiting], shard: int) -> None:
-        asked = [(waiting.key, waiting.command) for waiting in taken]
+        """Writes a group and answers all of it, whatever happens."""
         try:
-            outcomes = await self._write(asked, shard)
-        except (IntegrityError, BooksBrokenError) as error:
-            if len(taken) > 1:
-                # One of them spoils the others' commit: each goes alone.
-                for waiting in taken:
-                    await self._commit([waiting], shard)
-                return
-            outcomes = [await self._give_up(asked[0][1], error)]
-        except (DBAPIError, DatabaseBusyError) as error:
-            _log.error("commit failed", batches=len(taken), error=str(error))
-            outcomes = [Fault("SERVICE_UNAVAILABLE", "the ledger could not be written") for _ in taken]
+            outcomes = await self._outcomes(taken, shard)
+        except Exception as error:  # noqa: BLE001 - a mistake in the program; the next group may fare better
+            _log.critical("the ledger made a mistake", batches=len(taken), **telemetry.where(error))
+            self._end(taken, error)
+            return
         except BaseException as error:
-            # Whoever waits must hear of a mistake in the program too, or waits for ever.
-            for waiting in taken:
-                if not waiting.outcome.done():
-                    waiting.outcome.set_exception(error)
+            self._end(taken, error)
             raise
         self._failpoint("committed")
         metrics.GROUP_SIZE.observe(len(taken))
@@ -150,6 +141,26 @@ class GroupCommitter:
                 waiting.outcome.set_exception(outcome)
             else:
                 waiting.outcome.set_result(outcome)
+
+    @staticmethod
+    def _end(taken: Sequence[_Waiting], error: BaseException) -> None:
+        # Whoever waits must hear of it, or waits for ever.
+        for waiting in taken:
+            if not waiting.outcome.done():
+                waiting.outcome.set_exception(error)
+
+    async def _outcomes(self, taken: Sequence[_Waiting], shard: int) -> list[c.Answer | Fault]:
+        asked = [(waiting.key, waiting.command) for waiting in taken]
+        try:
+            return await self._write(asked, shard)
+        except (IntegrityError, BooksBrokenError) as error:
+            if len(taken) > 1:
+                # One of them spoils the others' commit: each goes alone.
+                return [(await self._outcomes([waiting], shard))[0] for waiting in taken]
+            return [await self._give_up(asked[0][1], error)]
+        except (DBAPIError, DatabaseBusyError) as error:
+            _log.error("commit failed", batches=len(taken), error=str(error))
+            return [Fault("SERVICE_UNAVAILABLE", "the ledger could not be written") for _ in taken]
 
     async def _write(self, asked: Sequence[tuple[str, c.Command]], shard: int) -> list[c.Answer | Fault]:
         for _ in range(COLLISIONS_MAX - 1):
@@ -173,8 +184,12 @@ class GroupCommitter:
         table = command.table if isinstance(command, c.TableCommand) else ""
         _log.critical("the books are broken", command=operation, table=table, error=str(error))
         reason = f"{operation}: {error}"
-        if table:
-            await self._db.write(close_table, table, reason)
-        else:
-            await self._db.write(close_ledger, reason)
+        try:
+            if table:
+                await self._db.write(close_table, table, reason)
+            else:
+                await self._db.write(close_ledger, reason)
+        except (DBAPIError, DatabaseBusyError) as fault:
+            _log.critical("it could not be closed for new hands", table=table, error=str(fault))
+            return Fault("SERVICE_UNAVAILABLE", "the ledger could not be written")
         return Fault("INTERNAL", "the ledger stopped at a contradiction; it was recorded and nothing was moved")

@@ -117,6 +117,11 @@ def limited(wanted: Sequence[c.Command], books: Books) -> set[str]:
                 row = books.sittings.get(command.sitting)
                 if row is not None:
                     names.add(chart.cash_account(row.player, row.currency))
+            case c.CommitReservation():
+                # Its sitting is not on the books yet; whoever tops it up in the same commit is bound too.
+                held = books.reservations.get(command.reservation)
+                if held is not None:
+                    names.add(chart.cash_account(held.player, held.currency))
     return names
 
 

@@ -112,7 +112,6 @@ def load(conn: Connection, asked: Sequence[tuple[str, c.Command]], shard: int, n
         run(conn, [inserted(conn, schema.table_ledgers, fresh, unless_there=True)])
         _load_under_tables(conn, books, asked, tables)
     names = needs.accounts(wanted, books)
-    numbers = _NUMBERS_ON_POSTGRESQL if is_postgresql(conn) else _NUMBERS_ON_SQLITE
     # Numbers are taken under all locks, so that on every account they ascend with the commits.
     # Limits are read under those locks too: what a day has used of them must not change before this is decided.
     giving_back = sorted(needs.hands_giving_back(wanted))
@@ -122,7 +121,7 @@ def load(conn: Connection, asked: Sequence[tuple[str, c.Command]], shard: int, n
         [
             locked_among(conn, _ACCOUNTS, "account", names - of_tables),
             among(conn, _ACCOUNTS, "account", of_tables),
-            Statement(numbers, (len(asked),)),
+            _numbers(conn, len(asked)),
             limits.question(conn, needs.limited(wanted, books), now_ms),
             *(_lines_of_hands(conn, table_id, hand, hand) for table_id, hand in giving_back),
         ],
@@ -131,14 +130,20 @@ def load(conn: Connection, asked: Sequence[tuple[str, c.Command]], shard: int, n
     limits.add(books, limited)
     for at, lines in zip(giving_back, of_hands, strict=True):
         books.paid_in[at] = _net(lines)
-    books.numbers = iter(sorted(number for (number,) in taken))
+    books.numbers = _in_order(taken)
     return books
 
 
 def load_accounts(conn: Connection, books: Books, names: Iterable[str]) -> None:
     """Reads and locks accounts that are not yet at hand and belong to no table."""
     missing = set(names) - books.accounts.keys()
-    _add_accounts(books, run(conn, [locked_among(conn, _ACCOUNTS, "account", missing)])[0])
+    if not missing:
+        return
+    # Until now another could post to these, under numbers above those that are left here: they are drawn anew.
+    left = sum(1 for _ in books.numbers)
+    found, taken = run(conn, [locked_among(conn, _ACCOUNTS, "account", missing), _numbers(conn, left)])
+    _add_accounts(books, found)
+    books.numbers = _in_order(taken)
 
 
 def load_sittings(conn: Connection, books: Books, names: Collection[str]) -> None:
@@ -263,6 +268,14 @@ def _add_owner(books: Books, player: str, *profile: Any) -> None:
     display_name, display_key, state, created_ms = profile
     if state is not None and player not in books.players:
         books.players[player] = PlayerRow(player, display_name, display_key, _STATES[state], created_ms)
+
+
+def _numbers(conn: Connection, count: int) -> Statement:
+    return Statement(_NUMBERS_ON_POSTGRESQL if is_postgresql(conn) else _NUMBERS_ON_SQLITE, (count,))
+
+
+def _in_order(taken: Iterable[Row]) -> Iterator[int]:
+    return iter(sorted(number for (number,) in taken))
 
 
 def _lines_of_hands(conn: Connection, table_id: str, first_hand: int, last_hand: int) -> Statement:

@@ -43,7 +43,7 @@ def postgres_ledger(postgres_server_url: URL) -> Iterator[tuple[str, Database]]:
 async def ledger_database(request: pytest.FixtureRequest) -> tuple[str, Database]:
     """An empty ledger's database of each kind: its URL and a connection."""
     url, database = request.getfixturevalue(f"{request.param}_ledger")
-    await database.write(_empty)
+    await database.write(empty)
     return url, database
 
 
@@ -91,7 +91,8 @@ def _migrated(url: str) -> Iterator[tuple[str, Database]]:
     database.close_now()
 
 
-def _empty(conn: Connection) -> None:
+def empty(conn: Connection) -> None:
+    """Takes everything out of a ledger, the append-only too."""
     if conn.dialect.name == "postgresql":
         # A replica's session runs no triggers, and so may empty what is append-only.
         conn.execute(text("SET LOCAL session_replication_role = replica"))

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
+import pytest
+
+from services.runtime.clock import SystemClock
+from services.runtime.database import Database, DatabaseBusyError
+from services.wallet import chain
 from services.wallet import commands as c
+from services.wallet.auditing import Auditor
 from services.wallet.chart import BALANCE_MAX_MINOR, ISSUED_PER_SHARD_MAX_MINOR
-from tests.integration.wallet.house import House, refused
+from services.wallet.ledger import Ledger
+from tests.integration.wallet.conftest import empty
+from tests.integration.wallet.house import House, antes, refused
 
 
 async def test_past_the_queues_limit_a_call_is_refused_at_once(open_ledger):
@@ -97,3 +106,63 @@ async def test_a_refused_batch_opens_no_account(house):
     await refused(house.withdraw("ann", 1), "INSUFFICIENT_FUNDS")
     balances = await house.ledger.get_balances("ann")
     assert [balance.currency for balance in balances.cash] == ["EUR"]
+
+
+class Held:
+    """A failpoint that holds a commit at one point until it is let go, or for some seconds."""
+
+    def __init__(self, point: str, seconds: float) -> None:
+        self.reached = threading.Event()
+        self.let_go = threading.Event()
+        self.armed = False
+        self._point = point
+        self._seconds = seconds
+
+    def __call__(self, point: str) -> None:
+        if self.armed and point == self._point:
+            self.reached.set()
+            self.let_go.wait(self._seconds)
+
+
+async def test_a_refund_and_a_deposit_to_the_same_cash_ascend_as_they_commit(open_ledger, auditor):
+    """The refund locks its payers late, when their cash may have moved under numbers above its own."""
+    held = Held("loaded", 0.5)
+    house, other = House(await open_ledger(failpoint=held)), House(await open_ledger(shard=1), first_id=100)
+    await house.open("ann", "bob")
+    await house.forced(1, "ann bob", antes(ann=10, bob=10))
+    await house.award(1, (), carry=20)
+    held.armed = True
+    refund = asyncio.create_task(house.refund_carry())
+    await asyncio.to_thread(held.reached.wait)
+    await other.deposit("ann", 500)
+    held.let_go.set()
+    assert (await refund).amount_minor == 20
+    assert await house.cash("ann") == 600 + 500 + 10
+    await auditor.seal()
+    assert (await auditor.audit()).faults == ()
+
+
+async def test_a_commit_that_hangs_puts_a_seal_off_and_stops_nobody(postgres_ledger, monkeypatch):
+    monkeypatch.setattr(chain, "WRITERS_MS_MAX", 50)
+    url, database = postgres_ledger
+    await database.write(empty)
+    held = Held("loaded", 30.0)
+    connections = [Database(url, isolation="READ COMMITTED", pool_size=4) for _ in range(2)]
+    hung = Ledger(connections[0], SystemClock(), failpoint=held)
+    house, other = House(hung), House(Ledger(connections[1], SystemClock(), shard=1), table="t2")
+    await house.open("ann")
+    await other.open("bob")
+    auditor = Auditor(database, SystemClock())
+    held.armed = True
+    stuck = asyncio.create_task(house.top_up("ann", 1))
+    await asyncio.to_thread(held.reached.wait)
+    with pytest.raises(DatabaseBusyError):
+        await auditor.seal()
+    assert (await other.top_up("bob", 1)).stack_minor == 401
+    held.let_go.set()
+    assert (await stuck).stack_minor == 401
+    await auditor.seal()
+    assert (await auditor.audit()).faults == ()
+    for ledger, connection in ((hung, connections[0]), (other.ledger, connections[1])):
+        await ledger.close()
+        await connection.close()

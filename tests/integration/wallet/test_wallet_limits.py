@@ -86,6 +86,17 @@ async def test_what_is_left_can_be_used_once_by_two_processes_and_in_one_commit(
     assert await first.cash("ann") == 1050 - 30
 
 
+async def test_a_reservation_committed_and_topped_up_at_once_is_bound_too(open_ledger):
+    house = House(await open_ledger(group_wait_ms=20))
+    await house.register("ann", cash=10_000)
+    await house.limit("ann", buy_in=1_000)
+    await house.reserve("ann", 900, sitting="s")
+    outcomes = await asyncio.gather(house.commit(), house.top_up("s", 5_000), return_exceptions=True)
+    assert outcomes[0] == c.Stack(900)
+    assert outcomes[1].reason == "LIMIT_EXCEEDED"
+    assert outcomes[1].metadata["left_minor"] == "100"
+
+
 async def test_a_limit_is_of_one_currency_and_one_player_and_can_be_lifted(limited):
     house, _ = limited
     await house.register("bob")

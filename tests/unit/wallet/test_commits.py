@@ -7,8 +7,10 @@ import asyncio
 import pytest
 
 from services.runtime.clock import SystemClock
+from services.runtime.database import DatabaseBusyError
 from services.runtime.errors import Fault
 from services.wallet import commands as c
+from services.wallet.books import BooksBrokenError
 from services.wallet.commits import GroupCommitter
 from services.wallet.group import no_failpoint
 
@@ -138,3 +140,28 @@ async def test_a_mistake_in_the_program_is_heard_and_the_line_goes_on():
     await line.put("a")
     await line.disk.end(0)
     assert line.asked[1].result() == c.Balance("EUR", 1)
+
+
+async def test_a_contradiction_that_cannot_be_recorded_leaves_nobody_waiting():
+    line = Line(lanes=1)
+    write = line.disk.write
+
+    async def spoiled(*asked):
+        # Closing the ledger fails too: its first value is no decision of a group.
+        if len(asked) != 5:
+            raise DatabaseBusyError("busy")
+        if "1" in [key for key, _ in asked[1]]:
+            raise BooksBrokenError("a pot that is not what its entries say")
+        return [c.Balance("EUR", int(key)) for key, _ in asked[1]]
+
+    line.disk.write = spoiled
+    await line.put("a", "b", "c")
+    answers = [task.exception() or task.result() for task in line.asked]
+    assert answers[0] == c.Balance("EUR", 0)
+    assert answers[1].reason == "SERVICE_UNAVAILABLE"
+    assert answers[2] == c.Balance("EUR", 2)
+    line.disk.write = write
+    await line.put("d")
+    await line.disk.end(0)
+    assert line.asked[3].result() == c.Balance("EUR", 3)
+    await line.close()
