@@ -125,6 +125,7 @@ class GroupCommitter:
         try:
             outcomes = await self._outcomes(taken, shard)
         except Exception as error:  # noqa: BLE001 - a mistake in the program; the next group may fare better
+            metrics.BROKEN.inc()
             _log.critical("the ledger made a mistake", batches=len(taken), **telemetry.where(error))
             self._end(taken, error)
             return
