@@ -48,6 +48,9 @@ class Viewing:
     async def stream(self, resume_after: int, epoch: int) -> AsyncIterator[Response]:
         """All that this viewer may see, from `resume_after` of `epoch` on (0: from a snapshot). Raises `Fault`."""
         state, _ = await self._host.view_state(fresh=False)
+        if self._player and state.seat_of(self._player) is None:
+            # It may have sat down through another process a moment ago.
+            state, _ = await self._host.view_state()
         is_observer = state.seat_of(self._player) is None
         if is_observer and self._player:
             self._check_room(state)

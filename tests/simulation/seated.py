@@ -13,7 +13,7 @@ from fivedraw.table.v1.event_pb2 import TableEvent
 from services.runtime.auth import Identity, acting_as
 from services.runtime.errors import Fault
 from services.runtime.virtual import VirtualClock, run_virtual
-from tests.simulation.house import OPERATOR, SimulatedHouse
+from tests.simulation.house import OPERATOR, Replica, SimulatedHouse
 
 BUY_IN = 500
 pb = table_service_pb2
@@ -61,12 +61,11 @@ class Seated:
         )
         return (await self.call("SubmitAction", request)).sequence
 
-    async def watch(self) -> None:
-        """Opens a stream and records it."""
+    async def watch(self, replica: Replica | None = None) -> None:
+        """Opens a stream, through this process or any, and records it."""
+        replica = replica or self.tester.house.any_replica()
         with acting_as(self.identity):
-            stream = await self.tester.house.any_replica().api.viewing(
-                self.player, pb.WatchTableRequest(table=self.tester.name)
-            )
+            stream = await replica.api.viewing(self.player, pb.WatchTableRequest(table=self.tester.name))
 
         async def record() -> None:
             async for response in stream:

@@ -7,9 +7,10 @@ import asyncio
 import pytest
 from fivedraw.table.v1 import table_service_pb2 as pb
 
+from services.runtime.auth import acting_as
 from services.runtime.errors import Fault
 from services.table import house as house_module
-from tests.simulation.seated import Tester, on_virtual_time
+from tests.simulation.seated import BUY_IN, Tester, on_virtual_time
 
 
 @on_virtual_time
@@ -79,3 +80,21 @@ async def test_a_history_is_asked_for_once_and_costs_no_commit_of_its_own(tester
     assert (await parts.store.load(tester.table)).at.version == settled + 4  # type: ignore[union-attr]
     assert state.effects == ()
     await tester.house.work_all()
+
+
+@on_virtual_time
+async def test_who_sat_down_through_another_process_is_no_observer(tester: Tester) -> None:
+    await tester.open(observers_max=0)
+    here = tester.house.any_replica()
+    elsewhere = await tester.house.add_replica()
+    # Its sweeps end, so that it has the table as it was before for as long as it likes.
+    await elsewhere.house.stop()
+    player = await tester.player()
+    await (await elsewhere.house.host(tester.table)).view_state()
+    with acting_as(player.identity):
+        await here.api.SitDown(
+            pb.SitDownRequest(table=tester.name, request_id="sit", seat=1, buy_in_minor=BUY_IN),
+            None,  # type: ignore[arg-type]
+        )
+    await player.watch(elsewhere)
+    assert [snapshot.your_seat for snapshot in player.snapshots] == [1]
