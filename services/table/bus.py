@@ -14,6 +14,9 @@ from fivedraw.table.v1 import event_pb2
 from google.protobuf import timestamp_pb2
 
 BATCH_EVENTS_MAX: Final = 256
+# Why a seat changed, where its player's streams are what changed.
+CONNECTION: Final = "connection"
+_CONNECTION: Final = CONNECTION.encode()
 
 
 class Private(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -75,6 +78,18 @@ def stamp(event: event_pb2.TableEvent, at_ms: int) -> event_pb2.TableEvent:
 def public_event(entry: Entry, at_ms: int) -> event_pb2.TableEvent:
     """An event as everybody sees it."""
     return stamp(event_pb2.TableEvent.FromString(entry.public), at_ms)
+
+
+def told_absent(batch: Batch) -> list[str]:
+    """The players whom a batch tells as disconnected."""
+    absent = []
+    for entry in batch.entries:
+        # Nearly no event is one of these, and a look at the bytes costs less than reading the event.
+        if _CONNECTION in entry.public:
+            changed = event_pb2.TableEvent.FromString(entry.public).seat_changed
+            if changed.reason == CONNECTION and changed.seat.disconnected:
+                absent.append(changed.seat.player)
+    return absent
 
 
 def _shift(moment: timestamp_pb2.Timestamp, at_ms: int) -> None:

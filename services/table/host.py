@@ -8,7 +8,7 @@ from typing import Final
 
 from services.runtime.errors import Fault
 from services.table import asks, core, metrics, play, seating, waiting
-from services.table.bus import Batch
+from services.table.bus import Batch, told_absent
 from services.table.draft import REFUSED, Draft
 from services.table.driver import Driver
 from services.table.fanout import Fanout
@@ -60,6 +60,8 @@ class Host:
     def on_published(self, batch: Batch) -> None:
         """A batch that some process published."""
         self._line.on_published(batch)
+        for player in told_absent(batch):
+            self._presence.told_absent(player)
 
     def now_ms(self) -> int:
         """The store's time by this process's clock and the last answer seen."""
@@ -155,6 +157,12 @@ class Host:
     def departed(self, player: str) -> None:
         """A stream of this player ended here."""
         self._presence.departed(player)
+
+    def check_presence(self, state: TableState, player: str) -> None:
+        """Has a player who watches here told as connected, if this state of the table says otherwise."""
+        seat = state.seat_of(player)
+        if seat is not None and not seat.connected:
+            self._presence.told_absent(player)
 
     async def _connection(self, player: str, is_here: bool) -> bool:
         return await self.run(lambda draft: seating.connection(draft, player, is_here))

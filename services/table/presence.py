@@ -1,4 +1,8 @@
-"""Who is connected to a table in this process: its streams by player, and what the table is told of them."""
+"""Who is connected to a table in this process: its streams by player, and what the table is told of them.
+
+A player may have streams in several processes, each of which counts its own. The one whose last stream ended says so;
+one that has another stream of that player contradicts, once for each time that it hears so.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +46,11 @@ class Presence:
         """A stream of this player ended."""
         self._streams[player] -= 1
         self._note(player)
+
+    def told_absent(self, player: str) -> None:
+        """The table has this player for disconnected: whoever has a stream of theirs says that it is not so."""
+        if self._streams[player] > 0:
+            self._note(player)
 
     async def close(self) -> None:
         """Ends what is about to be told, for good: streams that end later end unnoticed."""

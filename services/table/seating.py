@@ -8,6 +8,7 @@ from fivedraw.table.v1 import event_pb2, table_service_pb2
 
 from services.runtime.errors import Fault
 from services.table import asks, opening, play, waiting, words
+from services.table.bus import CONNECTION
 from services.table.draft import Draft
 from services.table.narrate import BrokenHandError
 from services.table.state import (
@@ -172,7 +173,7 @@ def connection(draft: Draft, player: str, connected: bool) -> bool:
     seat = draft.state.seat_of(player)
     if seat is None or seat.joining or seat.connected == connected:
         return False
-    _change(draft, seat.number, "connection", connected=connected)
+    _change(draft, seat.number, CONNECTION, connected=connected)
     return True
 
 

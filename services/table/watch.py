@@ -124,6 +124,7 @@ class Viewing:
     async def _heartbeat(self) -> list[Response]:
         """Nothing came for a while: either nothing happened, or pub/sub lost it."""
         state, _ = await self._host.view_state()
+        self._host.check_presence(state, self._player)
         if state.epoch != self._epoch:
             return await self._again("the table was rebuilt")
         if state.sequence > self._last:
@@ -138,6 +139,7 @@ class Viewing:
 
     async def _again(self, reason: str) -> list[Response]:
         state, deadline_ms = await self._host.view_state()
+        self._host.check_presence(state, self._player)
         self._epoch, self._last = state.epoch, state.sequence
         return [Response(snapshot=words.view(state, self._player, deadline_ms, reason))]
 

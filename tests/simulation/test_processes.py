@@ -9,7 +9,10 @@ from fivedraw.table.v1 import table_service_pb2 as pb
 
 from services.runtime.auth import acting_as
 from services.runtime.errors import Fault
+from services.table import bus, seating
 from services.table import house as house_module
+from services.table.presence import RECONNECT_SECONDS
+from services.table.watch import HEARTBEAT_SECONDS
 from tests.simulation.seated import BUY_IN, Tester, on_virtual_time
 
 
@@ -98,3 +101,53 @@ async def test_who_sat_down_through_another_process_is_no_observer(tester: Teste
         )
     await player.watch(elsewhere)
     assert [snapshot.your_seat for snapshot in player.snapshots] == [1]
+
+
+async def connections(tester: Tester) -> list[bool]:
+    """Whether it was there, each time that the table told of a connection, from the log."""
+    batches = await tester.house.store.read_log(tester.table, 1, 0, 500)
+    told = [bus.public_event(entry, 0).seat_changed for batch in batches for entry in batch.entries]
+    return [not each.seat.disconnected for each in told if each.reason == "connection"]
+
+
+@on_virtual_time
+async def test_of_streams_in_two_processes_either_may_end(tester: Tester) -> None:
+    await tester.open()
+    here = tester.house.any_replica()
+    elsewhere = await tester.house.add_replica()
+    player = await tester.player()
+    await player.sit(1)
+    await player.watch(here)
+    first = player.stream
+    await player.watch(elsewhere)
+    assert first is not None
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    await asyncio.sleep(RECONNECT_SECONDS + 0.5)
+    assert (await tester.state()).seats[1].connected
+    await asyncio.sleep(60)
+    # One says that its stream is gone, the other contradicts, and there it ends.
+    assert await connections(tester) == [False, True]
+    await player.hang_up()
+    await asyncio.sleep(RECONNECT_SECONDS + 0.5)
+    assert not (await tester.state()).seats[1].connected
+
+
+@on_virtual_time
+async def test_a_player_told_as_gone_unheard_is_told_as_there_by_the_next_heartbeat(tester: Tester) -> None:
+    await tester.open()
+    here = tester.house.any_replica()
+    player = await tester.player()
+    await player.sit(1)
+    await player.watch(here)
+    with pytest.MonkeyPatch.context() as patch:
+        # What another process publishes of it is lost on the way.
+        host = await here.house.host(tester.table)
+        patch.setattr(host, "on_published", lambda batch: None)
+        elsewhere = await tester.house.add_replica()
+        await (await elsewhere.house.host(tester.table)).run(
+            lambda draft: seating.connection(draft, player.player, connected=False)
+        )
+        assert not (await tester.state()).seats[1].connected
+        await asyncio.sleep(HEARTBEAT_SECONDS + 1)
+        assert (await tester.state()).seats[1].connected
