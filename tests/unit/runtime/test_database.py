@@ -204,6 +204,14 @@ async def test_the_driver_of_a_plain_postgresql_url_is_psycopg_3(postgres_url):
     await db.close()
 
 
+async def test_what_hangs_in_a_transaction_on_postgresql_loses_it(postgres_url):
+    db = Database(postgres_url)
+    shown = text("SHOW idle_in_transaction_session_timeout")
+    assert await db.write(lambda conn: conn.scalar(shown)) == "30s"
+    assert await db.read(lambda conn: conn.scalar(shown)) == "30s"
+    await db.close()
+
+
 async def test_what_is_no_conflict_is_raised_at_once(database):
     db = await database()
     with pytest.raises(Exception, match="missing") as caught:

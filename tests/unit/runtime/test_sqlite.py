@@ -68,6 +68,27 @@ async def test_the_log_begins_anew_while_nobody_pauses(sqlite_url, monkeypatch, 
     await database.close()
 
 
+async def test_the_log_shrinks_after_a_reader_kept_it_from_beginning_anew(sqlite_url, monkeypatch):
+    monkeypatch.setattr(sqlite, "FOLDING_SECONDS", 0.01)
+    monkeypatch.setattr(sqlite, "LOG_PAGES_FOLDED", 20)
+    monkeypatch.setattr(sqlite, "LOG_PAGES_MAX", 100)
+    database = await opened(sqlite_url)
+    reader = sqlite3.connect(path_of(sqlite_url), isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM filled").fetchone()
+    for number in range(400):
+        await database.write(fill, number)
+    log, number = path_of(sqlite_url, "-wal"), 400
+    assert size(log) > 400 * PAGE_BYTES
+    reader.execute("COMMIT")
+    reader.close()
+    async with asyncio.timeout(WAIT_SECONDS_MAX):
+        while size(log) > 200 * PAGE_BYTES:
+            await database.write(fill, number)
+            number += 1
+    await database.close()
+
+
 async def test_a_closed_database_is_whole_in_its_file(sqlite_url):
     database = await opened(sqlite_url)
     await asyncio.gather(*(database.write(fill, number) for number in range(10)))
