@@ -214,8 +214,10 @@
   const bySeat = (value) => isObject(value) && Object.entries(value).every(([seat, amount]) => /^[1-9]$/.test(seat) && count(amount));
 
   const isOptions = shape({
-    first_round: text,
+    ante_minor: count,
+    small_blind_minor: count,
     big_blind_minor: count,
+    first_round: text,
     second_round_all_checked: text,
     max_draw: isWhole(0, 5),
     single_four_card_draw: bool,
@@ -276,11 +278,9 @@
   });
 
   const startingSeat = shape({ seat: seatOrNone, player: text, display_name: text, stack_minor: count });
-  const optionsOrNone = (value) => value === undefined || value === null || isObject(value);
-  const begun = shape({ button: seatOrNone, seats: listOf(startingSeat), carry_minor: count, deck_number: count, commitment: hash, chain: hash });
   const KINDS = new Map(
     Object.entries({
-      hand_started: (body) => begun(body) && optionsOrNone(body.options),
+      hand_started: shape({ button: seatOrNone, seats: listOf(startingSeat), carry_minor: count, deck_number: count, commitment: hash, chain: hash, options: isObject }),
       deck_committed: shape({ root: hash, cut_by: seatOrNone, cut: bytes, player_seeds: listOf(shape({ seat: seatOrNone, seed: bytes })) }),
       forced_bet_posted: shape({ seat: seatOrNone, kind: oneOf("ante", "small_blind", "big_blind", "post", "dead_blind"), amount_minor: count, all_in: bool }),
       cards_dealt: shape({ seats: listOf(seatOrNone), your_cards: cards }),
@@ -600,7 +600,58 @@
     }
   }
 
-  const FORCED = ["ante", "small_blind", "big_blind", "post", "dead_blind"];
+  // What has to come before the deal. Antes and blinds follow from options and seats; a stack too short for one is all-in
+  // with it. Who owes a post was decided in earlier hands: of posts, how much, in which order and beside what is checked.
+  class ForcedBets {
+    constructor(options, order, stacks) {
+      this.options = options;
+      this.order = order;
+      this.stacks = stacks;
+      this.due = order.map((seat) => ["ante", seat, options.ante_minor]);
+      // Heads-up the button, which is the last clockwise, posts the small blind.
+      this.blinds = order.length === 2 ? [order[1], order[0]] : order.slice(0, 2);
+      if (options.big_blind_minor) this.due.push(["small_blind", this.blinds[0], options.small_blind_minor], ["big_blind", this.blinds[1], options.big_blind_minor]);
+      this.posted = [];
+      this.dead = [];
+    }
+
+    // What is due next as [kind, seat, amount], or undefined; nothing is due from an empty stack.
+    next() {
+      while (this.due.length) {
+        const [kind, seat, size] = this.due[0];
+        const amount = Math.min(size, this.stacks.get(seat));
+        if (amount) return [kind, seat, amount];
+        this.due.shift();
+      }
+      return undefined;
+    }
+
+    take({ kind, seat, amount_minor }, where) {
+      const [dueKind, dueSeat, amount] = this.next() || this.post(kind, seat, where);
+      need(kind === dueKind && seat === dueSeat, where, `the ${dueKind} of seat ${dueSeat} is the next forced bet`);
+      need(amount_minor === amount, where, `the ${kind} of seat ${seat} is ${amount}, not ${amount_minor}`, "chips");
+      this.due.shift();
+    }
+
+    complete(where) {
+      const [kind, seat] = this.next() || [];
+      need(kind === undefined, where, `the ${kind} of seat ${seat} did not come`);
+    }
+
+    // Posts come after all that is due, clockwise, and dead blinds after them.
+    post(kind, seat, where) {
+      const size = { post: this.options.big_blind_minor, dead_blind: this.options.small_blind_minor }[kind] || 0;
+      need(size > 0, where, `no ${kind} is due from anybody`);
+      need(!this.blinds.includes(seat), where, `seat ${seat} is in the blinds, and posts nothing besides`);
+      const [before, isLate] = kind === "post" ? [this.posted, this.dead.length > 0] : [this.dead, false];
+      const isNext = before.every((each) => this.order.indexOf(each) < this.order.indexOf(seat));
+      need(isNext && !isLate, where, "it is out of order");
+      before.push(seat);
+      // Who missed blinds owes both of them, the big one first.
+      need(this.posted.includes(seat), where, `seat ${seat} has no post beside its dead blind`);
+      return [kind, seat, Math.min(size, this.stacks.get(seat))];
+    }
+  }
 
   class Course {
     constructor(hand) {
@@ -616,7 +667,7 @@
       this.stage = "before";
       this.acted = new Set();
       this.drawn = [];
-      this.lastForced = -1;
+      this.forcedBets = new ForcedBets(this.options, this.order, this.stacks);
       this.payout = null;
       this.isReturned = false;
       Object.assign(this, { round: 0, level: 0, aggressor: 0, next: 0, turn: 0, asked: 0, waiting: 0, dueNow: 0, late: 0, burned: 0, unasked: 0 });
@@ -633,9 +684,7 @@
 
     take(event) {
       this.where = `event ${event.sequence} (${event.type})`;
-      const steps = { hand_started: ["before", "opened"], cards_dealt: ["committed", "dealt"], hand_settled: ["ended", "settled"] };
-      if (Object.hasOwn(steps, event.type)) this.step(...steps[event.type]);
-      else if (KINDS.has(event.type)) this[event.type](event.body);
+      if (KINDS.has(event.type)) this[event.type](event.body);
     }
 
     end(report) {
@@ -649,6 +698,11 @@
         report.notProved.push("THAT THE HAND WAS SETTLED: the file has no hand_settled. Either it was taken out, or the house lost the table's state just after it had paid.");
     }
 
+    hand_started() {
+      this.step("before", "opened");
+      this.need([...this.stacks.values()].every(Boolean), "a seat without chips is dealt in", "chips");
+    }
+
     deck_committed(body) {
       this.step("opened", "committed");
       this.need(body.cut_by === 0 || body.cut_by === this.asked, `seat ${body.cut_by} was not asked for the cut`);
@@ -659,11 +713,7 @@
     forced_bet_posted({ seat, kind, amount_minor, all_in }) {
       this.need(this.stage === "committed", "forced bets come after the deck's order and before the deal");
       this.need(this.order.includes(seat), `seat ${seat} is not in the hand`);
-      const rank = FORCED.indexOf(kind);
-      const place = rank * 10 + this.order.indexOf(seat);
-      const isSecond = (kind === "small_blind" || kind === "big_blind") && rank === Math.floor(this.lastForced / 10);
-      this.need(place > this.lastForced && !isSecond, "it is out of order");
-      this.lastForced = place;
+      this.forcedBets.take({ kind, seat, amount_minor }, this.where);
       this.pay(seat, amount_minor, all_in);
       if (kind === "dead_blind") {
         this.extra += amount_minor;
@@ -671,6 +721,11 @@
       }
       this.paid.set(seat, this.paid.get(seat) + amount_minor);
       if (kind !== "ante") this.put.set(seat, this.put.get(seat) + amount_minor);
+    }
+
+    cards_dealt() {
+      this.step("committed", "dealt");
+      this.forcedBets.complete(this.where);
     }
 
     stage_started({ stage, pot_minor }) {
@@ -870,6 +925,10 @@
       this.stage = "ended";
     }
 
+    hand_settled() {
+      this.step("ended", "settled");
+    }
+
     hand_voided() {
       this.need(this.hand.outcome === "void", "the hand was undone, and the file says otherwise", "void");
       this.need(!["before", "settled", "voided"].includes(this.stage), "it cannot be undone here", "void");
@@ -887,7 +946,7 @@
   // ---- the checks -------------------------------------------------------------------------------------------------
 
   function checkHand(hand, report) {
-    if (!hand.proof) throw new Broken("proof", "the hand was exported without one");
+    if (!hand.proof) throw new Broken("proof", `${hand.table}/hands/${hand.hand} was exported without one`);
     if (!report.check(hand.proof.version === 1, "version", `${hand.proof.version} is not known here`)) return;
     report.check(!hand.incomplete, "events", "the log of this hand was lost (incomplete): nothing of it is proved");
     checkChain(hand, report);
@@ -1009,8 +1068,7 @@
     report.check(numbers.every((seat, n) => n === 0 || numbers[n - 1] < seat), "head", "the seats do not ascend");
     report.check(numbers.includes(hand.button), "head", "the button is at a seat that was not dealt in");
     report.check(hand.your_seat === 0 || numbers.includes(hand.your_seat), "head", `seat ${hand.your_seat} was not dealt in`);
-    if (body.options === undefined || body.options === null) report.notProved.push("The options of the hand: its beginning does not tell them.");
-    else report.check(canonical(hand.options) === canonical(body.options), "head", `${where}: the options are not the hand's`);
+    report.check(canonical(hand.options) === canonical(body.options), "head", `${where}: the options are not the hand's`);
   }
 
   function checkEnd(hand, event, where, report) {
@@ -1372,7 +1430,7 @@
   root.FivedrawVerifier = Verifier;
   root.FivedrawSplitter = Splitter;
   if (typeof module === "undefined" || typeof require === "undefined" || require.main !== module) {
-    if (typeof module !== "undefined") module.exports = { fivedrawVerify, Verifier, Splitter, sha256, hmac, hex, unhex, shuffled, contextOf, worthOf };
+    if (typeof module !== "undefined") module.exports = { fivedrawVerify, Verifier, Splitter, sha256, hmac, hex, unhex, shuffled, contextOf, worthOf, ForcedBets };
     return;
   }
   const files = process.argv.slice(2);

@@ -35,8 +35,7 @@ class HandStarted(Body, frozen=True):
     deck_number: Count
     commitment: Hash
     chain: Hash
-    # None in files of houses that did not tell them here.
-    options: dict[str, Any] | None = None
+    options: dict[str, Any]
 
 
 class GivenSeed(Body, frozen=True):

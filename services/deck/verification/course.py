@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from services.deck.verification import bodies as told
 from services.deck.verification.bodies import Body
 from services.deck.verification.exported import Hand
+from services.deck.verification.forced import ForcedBets
 from services.deck.verification.payout import CourseBrokenError, Payout, require
 from services.deck.verification.pots import uncalled
 from services.deck.verification.report import Report
 
-_FORCED = ("ante", "small_blind", "big_blind", "post", "dead_blind")
 _ROUNDS = {"first_round": 1, "second_round": 2}
 
 
@@ -52,7 +52,7 @@ class Course:
         self._stage = "before"
         self._round = self._level = self._aggressor = 0
         self._acted: set[int] = set()
-        self._last_forced = (-1, -1)
+        self._forced_bets = ForcedBets(self._options, self._order, self._stacks)
         # Turns: the number of the last one, and the seat that is asked now.
         self._turn = self._asked = self._unasked = 0
         # The draw: who has drawn, who waits for cards, who waits for a late one, how many were burned for it.
@@ -67,12 +67,14 @@ class Course:
         match body:
             case told.HandStarted():
                 self._step("before", "opened")
+                self._require(all(self._stacks.values()), "a seat without chips is dealt in", "chips")
             case told.DeckCommitted():
                 self._committed(body)
             case told.ForcedBetPosted():
                 self._forced(body)
             case told.CardsDealt():
                 self._step("committed", "dealt")
+                self._forced_bets.complete(where)
             case told.StageStarted():
                 self._started(body)
             case told.TurnStarted():
@@ -137,10 +139,7 @@ class Course:
         self._require(self._stage == "committed", "forced bets come after the deck's order and before the deal")
         seat, amount = body.seat, body.amount_minor
         self._require(seat in self._order, f"seat {seat} is not in the hand")
-        place = (_FORCED.index(body.kind), self._order.index(seat))
-        is_second = body.kind in ("small_blind", "big_blind") and place[0] == self._last_forced[0]
-        self._require(place > self._last_forced and not is_second, "it is out of order")
-        self._last_forced = place
+        self._forced_bets.take(body, self._stacks[seat], self._where)
         self._pay(seat, amount, body.all_in)
         if body.kind == "dead_blind":
             self._extra += amount

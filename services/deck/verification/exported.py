@@ -95,10 +95,12 @@ class Proof(msgspec.Struct, frozen=True):
 
 
 class Options(msgspec.Struct, frozen=True):
-    """The options that say where cards come from and how chips are shared; the others are not needed here."""
+    """The options that say what is due, where cards come from and how chips are shared; no others are needed here."""
 
-    first_round: str
+    ante_minor: Count
+    small_blind_minor: Count
     big_blind_minor: Count
+    first_round: str
     second_round_all_checked: str
     max_draw: Annotated[int, Meta(ge=0, le=5)]
     single_four_card_draw: bool

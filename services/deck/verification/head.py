@@ -50,12 +50,8 @@ def _check_beginning(hand: Hand, event: Event, body: told.HandStarted, where: st
     report.check(numbers == sorted(set(numbers)), "head", "the seats do not ascend")
     report.check(hand.button in numbers, "head", "the button is at a seat that was not dealt in")
     report.check(hand.your_seat in (0, *numbers), "head", f"seat {hand.your_seat} was not dealt in")
-    if body.options is None:
-        report.not_proved.append("The options of the hand: its beginning does not tell them.")
-    else:
-        report.check(
-            _canonical(hand.options) == _canonical(body.options), "head", f"{where}: the options are not the hand's"
-        )
+    fine = _canonical(hand.options) == _canonical(body.options)
+    report.check(fine, "head", f"{where}: the options are not the hand's")
 
 
 def _check_end(hand: Hand, event: Event, body: told.HandEnded, where: str, report: Report) -> None:

@@ -110,6 +110,7 @@ def options_of(script: Script) -> dict:
     return {
         "seats": 9,
         "ante_minor": ANTE,
+        "small_blind_minor": 0,
         "first_round": "open_or_fold",
         "big_blind_minor": 0,
         "second_round_all_checked": "showdown",
