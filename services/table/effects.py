@@ -292,15 +292,23 @@ class Effects:
         )
 
     async def _top_up(self, state: TableState, effect: effects.TopUp) -> Change:
-        topped = await self._ledger.top_up(
-            wallet.TopUpRequest(
-                batch_id=_id(state, effect, "top-up"),
-                table=state.name,
-                epoch=state.epoch,
-                sitting=effect.sitting,
-                amount_minor=effect.amount,
+        promise = f"{effect.sitting}:{effect.promise}:top-up"
+        try:
+            topped = await self._ledger.top_up(
+                wallet.TopUpRequest(
+                    batch_id=promise if effect.promise else _id(state, effect, "top-up"),
+                    table=state.name,
+                    epoch=state.epoch,
+                    sitting=effect.sitting,
+                    amount_minor=effect.amount,
+                )
             )
-        )
+        except Fault as fault:
+            if fault.reason == "BATCH_CONFLICT" and _is_of_earlier_epoch(state, effect.promise):
+                # It was kept (or refused, and told so) in the moments that the rebuild lost: these chips are in the
+                # stack that the ledger named then.
+                return seating.between_hands
+            raise
         return lambda draft: _then_seated(draft, lambda: seating.topped_up(draft, effect, topped.stack_minor))
 
     async def _cash_out(self, state: TableState, effect: effects.CashOut) -> Change:
@@ -352,6 +360,10 @@ def _step_id(state: TableState, effect: AnyEffect, step: str) -> str:
 def _id(state: TableState, effect: AnyEffect, step: str) -> str:
     """The id of a call between hands: never the same for two effects of a table, always the same for one."""
     return f"{state.table_id}:{state.epoch}:{effect.number}:{step}"
+
+
+def _is_of_earlier_epoch(state: TableState, promise: str) -> bool:
+    return bool(promise) and int(promise.partition(".")[0]) < state.epoch
 
 
 def _key(state: TableState, effect: AnyEffect) -> deck.HandKey:

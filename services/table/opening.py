@@ -178,12 +178,15 @@ def _note_paid_blinds(draft: Draft, hand: Hand) -> None:
 
 
 def _note_missed_blinds(draft: Draft, hand: Hand) -> None:
-    """A seat that a blind passes by while it sits out owes both of them (RULES, section 6)."""
+    """A seat that a blind passes by while it sits out owes both of them (RULES, section 6).
+
+    But for one that the house holds: it does not sit out by its own doing.
+    """
     state = draft.state
     if not state.rulebook.big_blind:
         return
     for seat in list(state.seats.values()):
-        if seat.number in hand.seats or seat.joining or not seat.sitting_out:
+        if seat.number in hand.seats or seat.joining or not seat.sitting_out or seat.held:
             continue
         if seat.number in _blinds([*hand.seats, seat.number], hand.button):
             draft.change_seat(seat.number, owes_blind=True, owes_dead=True)

@@ -6,8 +6,9 @@ refunded by the ledger (or, if its award was in, over); seats and stacks are tho
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import msgspec
 from fivedraw.deck.v1 import deck_service_pb2 as deck
 from fivedraw.table.v1 import event_pb2
 from fivedraw.wallet.v1 import wallet_service_pb2 as wallet
@@ -16,8 +17,8 @@ from services.rules.rulebook import RulebookInvalid, RulebookUnknown, load_ruleb
 from services.runtime.errors import Fault
 from services.table import seating
 from services.table.draft import Draft
-from services.table.registry import TableRecord
-from services.table.state import Hand, Seat, SettleHand, TableState, UndoHand, WriteHistory
+from services.table.registry import Sitting, TableRecord
+from services.table.state import Hand, Seat, SettleHand, TableState, TopUp, UndoHand, WriteHistory
 from services.table.store import StoreUnavailableError, Unwritten
 
 if TYPE_CHECKING:
@@ -113,24 +114,14 @@ async def _seats(
             # The buy-in never reached the ledger, or the cash-out did: nobody sits there.
             await parts.registry.close_sitting(sitting.sitting, None, parts.clock.now_ms())
             continue
-        old = stale.seats.get(sitting.seat) if stale is not None else None
-        if old is None or old.sitting != sitting.sitting:
-            old = Seat(sitting.seat, sitting.player, sitting.sitting, time_bank_ms=state.rulebook.time_bank_ms)
-        seats[sitting.seat] = Seat(
-            number=sitting.seat,
-            player=sitting.player,
-            sitting=sitting.sitting,
-            display_name=sitting.display_name,
-            stack=stack.stack_minor,
-            joining=False,
-            sitting_out=old.sitting_out,
-            out_of_chips=old.out_of_chips,
-            leaving=old.leaving,
-            auto_muck=old.auto_muck,
-            time_bank_ms=old.time_bank_ms,
-            wait_for_blind=old.wait_for_blind,
-            auto_post=old.auto_post,
-            auto_rebuy=old.auto_rebuy,
+        old = _as_it_was(stale, sitting, ledger) or Seat(
+            sitting.seat, sitting.player, sitting.sitting, time_bank_ms=state.rulebook.time_bank_ms
+        )
+        if stale is None:
+            # Whether its player asked to sit out is lost too: nobody is charged who may not want to play.
+            old = msgspec.structs.replace(old, sitting_out=True, held=True, connected=False)
+        seats[sitting.seat] = msgspec.structs.replace(
+            old, display_name=sitting.display_name, stack=stack.stack_minor, joining=False
         )
     for orphan in stacks.values():
         # The registry had closed this sitting; the ledger's part of leaving was still to come.
@@ -139,6 +130,25 @@ async def _seats(
             wallet.CashOutRequest(batch_id=batch_id, table=state.name, epoch=state.epoch, sitting=orphan.sitting)
         )
     return seats
+
+
+def _as_it_was(stale: TableState | None, sitting: Sitting, ledger: wallet.TableLedger) -> Seat | None:
+    """The seat of this sitting with all that its player asked for or was promised, or owes; None if it is not known.
+
+    What belongs to the hand or the deck that is given up is left out.
+    """
+    seat = stale.seats.get(sitting.seat) if stale is not None else None
+    if stale is None or seat is None or seat.sitting != sitting.sitting:
+        return None
+    kept: dict[str, Any] = {"preselected": "", "preselected_hand": 0, "call_most": 0, "seed": b""}
+    for effect in stale.effects:
+        if isinstance(effect, TopUp) and effect.sitting == seat.sitting and effect.promise:
+            # The promise was being kept. The ledger knows it by its id, and does nothing twice.
+            kept |= {"top_up": effect.amount, "top_up_id": effect.promise}
+    if ledger.last_hand > stale.last_hand and ledger.last_hand_outcome == wallet.HAND_OUTCOME_AWARDED:
+        # Played out since then: what the seat owed may have been paid in it.
+        kept |= {"owes_blind": False, "owes_dead": False}
+    return msgspec.structs.replace(seat, **kept)
 
 
 class _LostHand(NamedTuple):

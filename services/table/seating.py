@@ -119,7 +119,8 @@ def top_up(draft: Draft, ask: asks.TopUp) -> None:
         facts = {"tried": str(ask.amount), "least": "1", "most": str(max(0, most))}
         raise Fault("BUY_IN_OUT_OF_RANGE", f"a top-up of {ask.amount} is not within 1 to {max(0, most)}", **facts)
     if _plays(state, seat):
-        draft.change_seat(seat.number, top_up=seat.top_up + ask.amount)
+        promise = seat.top_up_id or f"{state.epoch}.{state.sequence}"
+        draft.change_seat(seat.number, top_up=seat.top_up + ask.amount, top_up_id=promise)
         told = table_service_pb2.TopUpResponse(stack_minor=seat.stack, after_hand=True)
         draft.answer(ask.request, told)
         return
@@ -157,7 +158,7 @@ def update_seat(draft: Draft, ask: asks.UpdateSeat) -> None:
     changes = {name: wish for name, wish in wishes.items() if wish is not None}
     if ask.sitting_out is not None:
         # Whatever it was before, it is the player's own wish now.
-        changes["out_of_chips"] = False
+        changes["out_of_chips"] = changes["held"] = False
     seat = draft.change_seat(seat.number, **changes)
     if ask.sitting_out is not None and ask.sitting_out != seat.sitting_out:
         word = "sit_out" if ask.sitting_out else "sit_in"
@@ -169,11 +170,19 @@ def update_seat(draft: Draft, ask: asks.UpdateSeat) -> None:
 
 
 def connection(draft: Draft, player: str, connected: bool) -> bool:
-    """Notes that a player's last stream ended, or that one is there again. False if that is known."""
+    """Notes that a player's last stream ended, or that one is there again. False if that is known.
+
+    A seat that was held for its player plays again.
+    """
     seat = draft.state.seat_of(player)
     if seat is None or seat.joining or seat.connected == connected:
         return False
-    _change(draft, seat.number, CONNECTION, connected=connected)
+    if not (connected and seat.held):
+        _change(draft, seat.number, CONNECTION, connected=connected)
+        return True
+    _change(draft, seat.number, CONNECTION, connected=True, sitting_out=False, held=False)
+    wake(draft)
+    between_hands(draft)
     return True
 
 
@@ -334,9 +343,10 @@ def _settle_seat(draft: Draft, seat: Seat) -> None:
         return
     if seat.top_up:
         amount = min(seat.top_up, state.rulebook.max_buy_in_minor - seat.stack)
-        draft.change_seat(seat.number, top_up=0)
+        draft.change_seat(seat.number, top_up=0, top_up_id="")
         if amount > 0:
-            draft.add_effect(TopUp, hand=0, seat=seat.number, sitting=seat.sitting, amount=amount)
+            facts = {"seat": seat.number, "sitting": seat.sitting, "amount": amount, "promise": seat.top_up_id}
+            draft.add_effect(TopUp, hand=0, **facts)
             return
     if seat.stack == 0 and seat.auto_rebuy and not seat.sitting_out:
         amount = min(seat.auto_rebuy, state.rulebook.max_buy_in_minor)

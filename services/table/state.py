@@ -49,7 +49,9 @@ class Seat(msgspec.Struct, frozen=True, gc=False):
     owes_dead      it was missed blinds, never without `owes_blind`: posts the small one dead
     out_of_chips   sits out for want of chips alone, and comes back in when it has some
     missed_clocks  clocks missed in a row
+    held           sits out since the table's state was lost, until its player is there or asks in
     top_up         chips to add after the hand, 0 for none
+    top_up_id      names that promise to the ledger: `{epoch}.{sequence}` of when it was given
     wait_for_blind waits for the big blind instead of posting one
     auto_post      posts antes and blinds without being asked
     auto_rebuy     chips to buy whenever the stack is empty, 0 for none
@@ -83,6 +85,8 @@ class Seat(msgspec.Struct, frozen=True, gc=False):
     connected: bool = True
     seed: bytes = b""
     out_of_chips: bool = False
+    held: bool = False
+    top_up_id: str = ""
 
 
 class TableClock(msgspec.Struct, frozen=True, gc=False):
@@ -219,12 +223,13 @@ class BuyIn(Effect, frozen=True, gc=False):
 
 
 class TopUp(Effect, frozen=True, gc=False):
-    """Move more of a player's cash into its stack."""
+    """Move more of a player's cash into its stack. `promise`: the seat's `top_up_id`, if it was noted in a hand."""
 
     seat: int
     sitting: str
     amount: int
     request: Request | None = None
+    promise: str = ""
 
 
 class CashOut(Effect, frozen=True, gc=False):
