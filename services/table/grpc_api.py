@@ -13,7 +13,7 @@ from services.runtime import tracing
 from services.runtime.auth import Identity, current_identity
 from services.runtime.errors import Fault
 from services.runtime.sealing import Sealer
-from services.table import asks, metrics, requests, words
+from services.table import asks, debts, metrics, requests, words
 from services.table.house import House
 from services.table.lobby import Filter, Lobby, merged
 from services.table.log_api import LogApi
@@ -24,7 +24,6 @@ from services.table.state import TableSettings
 from services.table.watch import Viewing
 
 ANSWER_SECONDS: Final = 8.0
-REENTRY_MS: Final = 120 * 60_000
 PAGE_DEFAULT: Final = 50
 PAGE_MAX: Final = 200
 FEED_TABLES_MAX: Final = 100
@@ -111,7 +110,7 @@ class TableApi(rpc.TableServiceServicer):
             raise requests.invalid("seat", f"must be 0 for any, or 1 to {words.SEATS_MAX}")
         buy_in = requests.amount(request.buy_in_minor, "buy_in_minor")
         table_id = requests.table_id(request.table)
-        since_ms = self._house.parts.clock.now_ms() - REENTRY_MS
+        since_ms = self._house.parts.clock.now_ms() - debts.REENTRY_MS
         left_with = await self._house.parts.registry.left_with(table_id, identity.player, since_ms)
         return pb.SitDownResponse.FromString(
             await self._asked(table_id, asks.SitDown(asked, request.seat, buy_in, left_with))

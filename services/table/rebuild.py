@@ -15,7 +15,7 @@ from fivedraw.wallet.v1 import wallet_service_pb2 as wallet
 
 from services.rules.rulebook import RulebookInvalid, RulebookUnknown, load_rulebook
 from services.runtime.errors import Fault
-from services.table import seating
+from services.table import debts, seating
 from services.table.draft import Draft
 from services.table.registry import Sitting, TableRecord
 from services.table.state import Hand, Seat, SettleHand, TableState, TopUp, UndoHand, WriteHistory
@@ -71,7 +71,11 @@ async def rebuild(parts: Parts, table_id: str, stale: TableState | None, reason:
         state.answers = {
             caller: tuple(each for each in answers if each.answer) for caller, answers in stale.answers.items()
         }
+        state.debts = stale.debts
     draft = Draft(state, now_ms)
+    for seat in stale.seats.values() if stale is not None else ():
+        if state.seat_of(seat.player) is None:
+            debts.note(draft, seat)
     draft.tell(table_rebuilt=event_pb2.TableRebuilt(reason=why, voided_hand=fenced.voided_hand))
     lost = fenced.voided_hand or (stale.playing.number if stale is not None and stale.playing is not None else 0)
     if lost:

@@ -7,7 +7,7 @@ from typing import Final
 from fivedraw.table.v1 import event_pb2, table_service_pb2
 
 from services.runtime.errors import Fault
-from services.table import asks, opening, play, waiting, words
+from services.table import asks, debts, opening, play, waiting, words
 from services.table.bus import CONNECTION
 from services.table.draft import Draft
 from services.table.narrate import BrokenHandError
@@ -85,15 +85,17 @@ def _free_seat(state: TableState, caller: str, wanted: int) -> int:
 
 
 def bought_in(draft: Draft, effect: BuyIn, stack: int, display_name: str) -> None:
-    """The ledger has the buy-in: the seat is taken."""
+    """The ledger has the buy-in: the seat is taken. Who is back lately owes what was owed on leaving."""
     state = draft.state
+    owed = debts.taken(draft, effect.player)
     joined_late = state.last_hand > 0 and len(opening.ready_seats(state)) >= 2
     seat = draft.change_seat(
         effect.seat,
         joining=False,
         stack=stack,
         display_name=display_name,
-        owes_blind=joined_late and state.rulebook.big_blind > 0,
+        owes_blind=owed is not None or (joined_late and state.rulebook.big_blind > 0),
+        owes_dead=owed is not None and owed.is_dead,
     )
     told = words.seat_view(state, seat)
     draft.tell(seat_taken=event_pb2.SeatTaken(seat=told))
@@ -209,6 +211,7 @@ def cashed_out(draft: Draft, effect: CashOut, amount: int) -> None:
     """The ledger has moved the stack to the player's cash: the seat is free."""
     seat = draft.state.seats.get(effect.seat)
     if seat is not None and seat.sitting == effect.sitting:
+        debts.note(draft, seat)
         del draft.state.seats[effect.seat]
         draft.tell(
             seat_left=event_pb2.SeatLeft(

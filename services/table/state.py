@@ -17,6 +17,7 @@ ANSWERS_PER_CALLER_MAX: Final = 8
 CALLERS_REMEMBERED_MAX: Final = 64
 RECENT_HANDS_MAX: Final = 20
 WAITING_MAX: Final = 50
+DEBTS_MAX: Final = 200
 
 Mode = Literal["open", "paused", "closing", "closed"]
 ClockKind = Literal["act", "draw", "cut", "next_hand", "idle_carry"]
@@ -39,6 +40,14 @@ class Waiting(msgspec.Struct, frozen=True, gc=False):
     player: str
     seat: int = 0
     until_ms: int = 0
+
+
+class Debt(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """Blinds that a player missed before leaving, the small one too if `is_dead`; until `until_ms` (store's time)."""
+
+    player: str
+    until_ms: int
+    is_dead: bool
 
 
 class Seat(msgspec.Struct, frozen=True, gc=False):
@@ -340,6 +349,7 @@ class TableState(msgspec.Struct):
     effects   what is still to be done, the first first
     answers   caller -> its last requests
     waiting   the waiting list, first come first
+    debts     of players who left lately, the oldest first
     pause_after   why the table pauses after this hand; empty if it does not
     recent_hands  (time, pot) of the last hands
     chatted   player -> times of its last messages
@@ -371,6 +381,7 @@ class TableState(msgspec.Struct):
     effects_made: int = 0
     answers: dict[str, tuple[Answered, ...]] = {}
     waiting: tuple[Waiting, ...] = ()
+    debts: tuple[Debt, ...] = ()
     pause_after: str = ""
     recent_hands: tuple[tuple[int, int], ...] = ()
     chatted: dict[str, tuple[int, ...]] = {}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from fivedraw.table.v1 import table_pb2
 
+from services.table.debts import REENTRY_MS
 from tests.simulation.seated import Seated, Tester, on_virtual_time
 
 
@@ -90,6 +93,41 @@ async def test_missed_blinds_are_posted_the_small_one_dead(tester: Tester) -> No
     _, seat = await absent_for_hands(tester, place=3, hands=2)
     assert sorted(await posted_in_next_hand(tester, seat)) == sorted([POST, DEAD])
     assert await posted_in_next_hand(tester, seat) == []
+
+
+async def back_in(tester: Tester, absent: Seated, seat: int, after_seconds: float = 0.0) -> None:
+    """Leaves the table and sits down again."""
+    await absent.ask("LeaveTable")
+    await asyncio.sleep(after_seconds)
+    await absent.sit(seat)
+    assert (await tester.state()).seats[seat].owes_blind
+
+
+@on_virtual_time
+async def test_missed_blinds_are_owed_by_who_leaves_and_sits_down_again(tester: Tester) -> None:
+    absent, seat = await absent_for_hands(tester, place=3, hands=2)
+    await back_in(tester, absent, seat)
+    # Once more: what came back with the seat goes with it again.
+    await back_in(tester, absent, seat, after_seconds=60)
+    assert sorted(await posted_in_next_hand(tester, seat)) == sorted([POST, DEAD])
+    assert (await tester.state()).debts == ()
+    # It is paid now.
+    await absent.ask("LeaveTable")
+    await tester.play_out()
+    await tester.until(lambda state: seat not in state.seats)
+    assert (await tester.state()).debts == ()
+
+
+@on_virtual_time
+async def test_missed_blinds_are_forgotten_with_the_stack(tester: Tester) -> None:
+    absent, seat = await absent_for_hands(tester, place=3, hands=2)
+    await tester.operator("PauseTable", reason="a long night")
+    await absent.ask("LeaveTable")
+    assert [debt.player for debt in (await tester.state()).debts] == [absent.player]
+    await asyncio.sleep(REENTRY_MS / 1000 + 1)
+    await absent.sit(seat)
+    state = await tester.state()
+    assert (state.seats[seat].owes_blind, state.seats[seat].owes_dead, state.debts) == (True, False, ())
 
 
 @on_virtual_time
