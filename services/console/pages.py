@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import re
 from typing import Any, Final
 
@@ -22,6 +24,9 @@ from services.runtime.errors import Fault
 LOBBY_PAGE: Final = 200
 LOBBY_PAGES_MAX: Final = 25
 HANDS_PAGE: Final = 25
+# What a page looks at before it is shown: a live page, once it runs, sees to the rest.
+LOOK_ROUNDS_MAX: Final = 10
+LOOK_SECONDS: Final = 2.0
 
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._~-]{0,62}")
 
@@ -57,7 +62,10 @@ async def sign_out(console: Console, session: Session, request: Request) -> Resp
 
 
 async def all_tables(console: Console, session: Session) -> list[Any]:
-    """All tables that are not closed; what the console knows of their standing still is brought up to date."""
+    """All tables that are not closed; what the console knows of their standing still is brought up to date.
+
+    A browser may show a page without its live part, and then sees what stands still all the same.
+    """
     tables: list[Any] = []
     token = ""
     for _ in range(LOBBY_PAGES_MAX):
@@ -68,6 +76,10 @@ async def all_tables(console: Console, session: Session) -> list[Any]:
         if not token:
             break
     console.stillness.told(tables)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LOOK_SECONDS):
+            for _ in range(LOOK_ROUNDS_MAX):
+                await console.stillness.look(console.peers.table, session.token)
     return tables
 
 
