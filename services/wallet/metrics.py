@@ -12,7 +12,9 @@ from services.wallet.closures import WHOLE
 
 BATCHES: Final = telemetry.counter("fivedraw_wallet_batches_total", "Batches answered, by operation.", ("operation",))
 REFUSALS: Final = telemetry.counter("fivedraw_wallet_refusals_total", "Batches refused, by reason.", ("reason",))
-BROKEN: Final = telemetry.counter("fivedraw_wallet_broken_books_total", "Contradictions and mistakes of the program met while deciding.")
+BROKEN: Final = telemetry.counter(
+    "fivedraw_wallet_broken_books_total", "Contradictions and mistakes of the program met while deciding."
+)
 GROUP_SIZE: Final = telemetry.histogram(
     "fivedraw_wallet_group_batches", "Batches that shared one commit.", buckets=(1, 2, 4, 8, 16, 32, 64, 128, 256)
 )
