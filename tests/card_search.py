@@ -29,6 +29,7 @@ _NUMBERS_TEXT = re.compile(rb"\[(\d{1,2}(?:, ?\d{1,2}){4})\]")
 _ONE_QUOTED = re.compile(rb"""['"]""" + _CARD + rb"""['"]""")
 
 _TEXT = re.compile(_CARD)
+_PRINTABLE = re.compile(rb"[\x20-\x7e\t\r\n]*")
 
 Cards = frozenset[int]
 
@@ -72,7 +73,7 @@ def hidden_cards(content: bytes, truth: Truth) -> Iterator[str]:
     """Every place in `content` where cards stand that were not shown."""
     for pattern in (_PROTOBUF, _SEPARATED):
         for found in pattern.finditer(content):
-            if not truth.is_public(_of(found[0])):
+            if not truth.is_public(_of(found[0])) and not _is_chance(content, found):
                 yield _told(content, found)
     for found in _JOINED.finditer(content):
         cards = _of(found[0])
@@ -86,6 +87,18 @@ def hidden_cards(content: bytes, truth: Truth) -> Iterator[str]:
         numbers = frozenset(int(number) for number in found[1].split(b","))
         if len(numbers) == 5 and numbers in truth.hidden - truth.shown:
             yield _told(content, found)
+
+
+def _is_chance(content: bytes, found: re.Match[bytes]) -> bool:
+    """Whether two cards stand amid sealed bytes: of a hundred million of those, one pair looks like `9h Jc`.
+
+    Two that were written stand in text, or in a string with its length before it (protobuf, msgpack).
+    """
+    if found.re is not _SEPARATED or len(_TEXT.findall(found[0])) > 2:
+        return False
+    before, after = content[max(0, found.start() - 4) : found.start()], content[found.end() : found.end() + 4]
+    length = len(found[0])
+    return not (_PRINTABLE.fullmatch(before + after) or (before and before[-1] in (length, 0xA0 | length)))
 
 
 def single_cards(content: bytes) -> list[str]:
