@@ -169,7 +169,18 @@ class Host:
 
 
 def revive(draft: Draft) -> bool:
-    """Sets off what should be under way and is not: a turn, or the clock to the next hand."""
+    """Sets off what should be under way and is not: a turn, the clock to the next hand, or a clock whose end is lost.
+
+    The end of a clock is kept beside the state. A store that lost all takes the next commit in whole, but where that
+    commit left the clock as it was, nothing would ever end it.
+    """
+    clock = draft.state.clock
+    if clock is not None and clock.left_ms < 0 and not draft.deadline_ms:
+        if clock.seat:
+            play.extend_turn(draft)
+        else:
+            draft.start_clock(clock)
+        return True
     before = draft.state.sequence, draft.state.clock, draft.state.effects
     if draft.state.mode != "paused":
         play.advance(draft)

@@ -93,6 +93,29 @@ async def test_debts_and_wishes_outlive_a_rebuild(tester: Tester) -> None:
 
 
 @on_virtual_time
+async def test_a_clock_whose_end_the_store_lost_runs_again(tester: Tester) -> None:
+    await tester.open()
+    first, _ = await tester.seated(2)
+    for is_in_hand in (True, False):
+        await tester.turn()
+        if not is_in_hand:
+            await tester.play_out()
+            state = await tester.until(lambda state: state.clock is not None)
+            assert state.clock.kind == "next_hand"
+        tester.house.store.wipe()
+        # The next commit leaves the clock as it is, and comes before anybody notices what the store has lost.
+        await first.ask("UpdateSeat", auto_muck=is_in_hand)
+        state = await tester.state()
+        assert (state.epoch, state.clock is not None) == (1, True)
+        # Nobody acts: the clock does, or begins the next hand.
+        turns = state.turns
+        await tester.until(lambda state, turns=turns: state.turns > turns or state.playing is None, 90)
+        await tester.play_out()
+        for player in tester.players:
+            await player.ask("UpdateSeat", sitting_out=False)
+
+
+@on_virtual_time
 async def test_who_asked_for_nothing_is_not_dealt_in_after_the_state_was_lost(tester: Tester) -> None:
     await tester.open()
     first, second, third = await tester.seated(3)
