@@ -45,6 +45,7 @@ class Bot:
     rng: random.Random
     buy_in: int = BUY_IN
     restless: float = 0.0
+    asked: int = 0
     seen: Seen = field(default_factory=Seen)
     cards: list[str] = field(default_factory=list)
     unexpected: list[str] = field(default_factory=list)
@@ -55,24 +56,42 @@ class Bot:
         return f"tables/{self.table}"
 
     async def run(self) -> None:
+        growing_tired = asyncio.create_task(self._tire_of_waiting())
+        try:
+            while True:
+                try:
+                    await self._sit_down()
+                    await self._play()
+                except Fault as fault:
+                    self._note(fault)
+                    await asyncio.sleep(0.5)
+        finally:
+            growing_tired.cancel()
+
+    async def _tire_of_waiting(self) -> None:
+        """Where all sit out or are out of chips no hand ends, and with it nothing else would bring anybody back."""
         while True:
+            await asyncio.sleep(self.rng.uniform(15.0, 45.0))
             try:
-                await self._sit_down()
-                await self._play()
+                own = await self._own_seat()
+                if own is not None and own.stack_minor == 0:
+                    await self._top_up(self.buy_in)
+                elif own is not None and own.sitting_out:
+                    await self._sit_in()
             except Fault as fault:
                 self._note(fault)
-                await asyncio.sleep(0.5)
 
     async def _sit_down(self) -> None:
         request = table_service_pb2.SitDownRequest(
-            table=self.name, request_id=self.house.next_id(), buy_in_minor=self.buy_in
+            table=self.name, request_id=self.house.next_id(), buy_in_minor=self.asked or self.buy_in
         )
         try:
             await self.house.as_person(self.identity, "SitDown", request)
         except Fault as fault:
-            if fault.reason == "REENTRY_BELOW_LEFT_STACK":
-                self.buy_in = int(fault.metadata["least"])
-            if fault.reason not in ("ALREADY_SEATED", "SEAT_TAKEN", "REENTRY_BELOW_LEFT_STACK", *EXPECTED):
+            if fault.reason in ("REENTRY_BELOW_LEFT_STACK", "BUY_IN_OUT_OF_RANGE"):
+                # What one left with binds for some time only.
+                self.asked = int(fault.metadata["least"])
+            elif fault.reason not in ("ALREADY_SEATED", "SEAT_TAKEN", *EXPECTED):
                 raise
             await asyncio.sleep(0.2)
 
@@ -183,20 +202,25 @@ class Bot:
         if own is None:
             raise Fault("NOT_SEATED", "left")
         if own.stack_minor == 0:
-            request = table_service_pb2.TopUpRequest(
-                table=self.name, request_id=self.house.next_id(), amount_minor=self.buy_in
-            )
-            await self._try("TopUp", request)
+            await self._top_up(self.buy_in)
         elif own.stack_minor < self.buy_in and self.rng.random() < self.restless:
-            request = table_service_pb2.TopUpRequest(
-                table=self.name, request_id=self.house.next_id(), amount_minor=self.buy_in - own.stack_minor
-            )
-            await self._try("TopUp", request)
+            await self._top_up(self.buy_in - own.stack_minor)
         elif own.sitting_out and self.rng.random() < 0.5:
-            back = table_service_pb2.UpdateSeatRequest(
-                table=self.name, request_id=self.house.next_id(), sitting_out=False
-            )
-            await self._try("UpdateSeat", back)
+            await self._sit_in()
+
+    async def _own_seat(self) -> table_pb2.SeatView | None:
+        view = await self.house.as_person(self.identity, "GetTable", table_service_pb2.GetTableRequest(name=self.name))
+        return next((seat for seat in view.view.seats if seat.player == self.identity.player), None)
+
+    async def _top_up(self, amount: int) -> None:
+        request = table_service_pb2.TopUpRequest(table=self.name, request_id=self.house.next_id(), amount_minor=amount)
+        await self._try("TopUp", request)
+
+    async def _sit_in(self) -> None:
+        request = table_service_pb2.UpdateSeatRequest(
+            table=self.name, request_id=self.house.next_id(), sitting_out=False
+        )
+        await self._try("UpdateSeat", request)
 
     async def _try(self, method: str, request: object) -> None:
         try:
