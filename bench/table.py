@@ -71,8 +71,27 @@ def run() -> dict[str, object]:
             "paced_p99_ms": paced["p99_ms"],
             "watched_p99_ms": watched["p99_ms"],
             "p99_ratio": round(watched["p99_ms"] / paced["p99_ms"], 2),
+            # Of all ways to call half of the rounds watched, how many give so large a ratio: near 0 if observers matter.
+            "p99_ratio_by_chance": round(_by_chance(figures["rounds_paced"], figures["rounds_watched"]), 2),
         },
     }
+
+
+def _by_chance(calm: list[list[float]], watched: list[list[float]]) -> float:
+    """The exact permutation test of the p99 of watched rounds over that of calm ones."""
+
+    def ratio(chosen: tuple[int, ...]) -> float:
+        rounds = list(enumerate(calm + watched))
+        halves = [
+            sorted(itertools.chain(*(each for at, each in rounds if (at in chosen) is is_chosen)))
+            for is_chosen in (True, False)
+        ]
+        first, second = (each[len(each) * 99 // 100] for each in halves)
+        return first / second
+
+    observed = ratio(tuple(range(len(calm), len(calm) + len(watched))))
+    others = [ratio(chosen) for chosen in itertools.combinations(range(len(calm) + len(watched)), len(watched))]
+    return sum(each >= observed for each in others) / len(others)
 
 
 class Driver:
@@ -187,7 +206,7 @@ def _percentiles(latencies: list[float]) -> dict[str, float]:
     }
 
 
-async def _measure(folder: Path, base: int, house: int) -> dict[str, dict[str, Any]]:
+async def _measure(folder: Path, base: int, house: int) -> dict[str, Any]:
     driver = Driver(folder, base, house)
     target = f"127.0.0.1:{base}"
     async with grpc.aio.insecure_channel(target) as channel, grpc.aio.insecure_channel(f"127.0.0.1:{base + 2}") as cash:
@@ -202,18 +221,24 @@ async def _measure(folder: Path, base: int, house: int) -> dict[str, dict[str, A
         calm = await driver.figures(SECONDS)
         driver.pause = PACE_SECONDS
         callers = [driver.token(f"bench-observer-{number}", "auditor") for number in range(OBSERVING_CALLERS)]
-        paced: list[float] = []
-        watched: list[float] = []
+        paced: list[list[float]] = []
+        watched: list[list[float]] = []
         for _ in range(ROUNDS):
             await asyncio.sleep(SETTLE_SECONDS)
-            paced += await driver.latencies_of(PACED_SECONDS)
+            paced.append(await driver.latencies_of(PACED_SECONDS))
             with _observers(target, callers, [name for name, _ in seats]):
                 await asyncio.sleep(2 * SETTLE_SECONDS)
-                watched += await driver.latencies_of(PACED_SECONDS)
+                watched.append(await driver.latencies_of(PACED_SECONDS))
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    return {"calm": calm, "paced": _percentiles(paced), "watched": _percentiles(watched)}
+    return {
+        "calm": calm,
+        "paced": _percentiles([*itertools.chain(*paced)]),
+        "watched": _percentiles([*itertools.chain(*watched)]),
+        "rounds_paced": paced,
+        "rounds_watched": watched,
+    }
 
 
 @contextmanager
