@@ -71,7 +71,7 @@ def run() -> dict[str, object]:
             "paced_p99_ms": paced["p99_ms"],
             "watched_p99_ms": watched["p99_ms"],
             "p99_ratio": round(watched["p99_ms"] / paced["p99_ms"], 2),
-            # Of all ways to call half of the rounds watched, how many give so large a ratio: near 0 if observers matter.
+            # Of all ways to call half of the rounds watched, how many give so much: near 0 where observers matter.
             "p99_ratio_by_chance": round(_by_chance(figures["rounds_paced"], figures["rounds_watched"]), 2),
         },
     }
