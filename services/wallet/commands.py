@@ -58,14 +58,18 @@ class Withdraw(Struct, frozen=True, gc=False):
     note: str = ""
 
 
-class AdjustBalance(Struct, frozen=True, gc=False):
-    """Gives a player's cash (above 0) or takes from it (below 0), against the account of adjustments."""
+class AdjustBalance(Struct, frozen=True, gc=False, omit_defaults=True):
+    """Gives a player's cash (above 0) or takes from it (below 0), against the account of adjustments.
+
+    `approved_by` is the second person (`person/bob`), booked with the batch; the first is in its key.
+    """
 
     batch_id: str
     player: str
     currency: str
     amount_minor: int
     reason: str
+    approved_by: str = ""
 
 
 class BuyIn(Struct, frozen=True, gc=False):

@@ -47,6 +47,10 @@ _READING_DECISIONS: Final[dict[type, Callable[[Connection, Books, Any], c.Answer
     c.FenceTable: closing_desk.fence_table,
 }
 
+# Who stood behind a batch is booked with it and no part of what it asks: another may approve the repeat of one whose
+# answer was lost.
+_WITNESSES: Final = frozenset({"approved_by"})
+
 _ANSWERS: Final[dict[str, type[c.Answer]]] = {
     "CreatePlayer": c.Player,
     "Deposit": c.Balance,
@@ -168,8 +172,10 @@ def _again(stored: StoredBatch, command: c.Command) -> c.Answer | Fault:
         return stored_answer(stored)
     before: dict[str, Any] = msgspec.json.decode(stored.content)
     after: dict[str, Any] = msgspec.json.decode(content_of(command))
-    differing = [name for name in after if before.get(name) != after[name]]
-    field = differing[0] if differing else "content"
+    differing = [name for name in {**after, **before} if before.get(name) != after.get(name) and name not in _WITNESSES]
+    if not differing:
+        return stored_answer(stored)
+    field = differing[0]
     return _conflict(field, str(before.get(field)), str(after.get(field)))
 
 

@@ -99,9 +99,16 @@ class WalletApi(pb_grpc.WalletServiceServicer):
 
     async def AdjustBalance(self, request: pb.AdjustBalanceRequest, context: Context) -> pb.AdjustBalanceResponse:
         """Corrects a player's cash; the gate has seen to the second person."""
-        player = wire.id_in("player", request.player, "players")
-        command = c.AdjustBalance(request.request_id, player, request.currency, request.amount_minor, request.reason)
-        balance = await self._ledger.adjust_balance(command, caller=wire.namespace(current_identity()))
+        player, identity = wire.id_in("player", request.player, "players"), current_identity()
+        command = c.AdjustBalance(
+            request.request_id,
+            player,
+            request.currency,
+            request.amount_minor,
+            request.reason,
+            approved_by=f"person/{identity.approved_by}" if identity.approved_by else "",
+        )
+        balance = await self._ledger.adjust_balance(command, caller=wire.namespace(identity))
         return pb.AdjustBalanceResponse(balance=wire.to_balance(balance))
 
     async def GetBalances(self, request: pb.GetBalancesRequest, context: Context) -> pb.GetBalancesResponse:

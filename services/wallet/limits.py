@@ -21,9 +21,15 @@ from services.wallet.reports import DAY_MS
 from services.wallet.row_sets import Statement
 from services.wallet.schema import player_limits
 
+# Batches ascend with time but for what the clocks of two processes differ by, and nobody's differ by so much.
+_CLOCKS_DIFFER_MS: Final = 3_600_000
+
+# Entries are found by account and number, so a day's are read and not all that a player ever moved.
 _OF_DAY: Final = """
     coalesce((SELECT CAST(sum(t.amount) AS BIGINT) FROM transfers t JOIN batches b ON b.batch_no = t.batch_no {join}
         WHERE t.{side} = l.account AND t.code IN ({indexed}) AND t.code IN ({counted})
+        AND t.batch_no > (SELECT coalesce((SELECT d.batch_no FROM batches d WHERE d.committed_ms < {mark}
+            ORDER BY d.committed_ms DESC LIMIT 1), 0))
         AND b.committed_ms >= {mark}), 0)"""
 # A release comes from the account of its reservation, which was opened when the cash was taken.
 _OF_TODAYS_RESERVATIONS: Final = f"""
@@ -57,7 +63,9 @@ def question(conn: Connection, cash_accounts: Collection[str], now_ms: int) -> S
     if asked is None:
         return None
     day = now_ms - now_ms % DAY_MS
-    return Statement(asked.text, (day, day, day, day, *asked.values))
+    before = day - _CLOCKS_DIFFER_MS
+    # As the marks stand in the text: a release asks for its reservation's day first.
+    return Statement(asked.text, (before, day, before, day, day, before, day, *asked.values))
 
 
 def add(books: Books, rows: Collection[row_sets.Row]) -> None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 
 import pytest
+from sqlalchemy import Connection
 
+from services.runtime.database import Database
+from services.wallet import chart, limits, row_sets
 from services.wallet import commands as c
 from services.wallet.ledger import Ledger
 from tests.integration.wallet.house import House, refused
@@ -37,6 +41,55 @@ async def test_deposits_end_at_the_days_limit_and_begin_again_at_midnight(limite
     clock.advance(0.001)
     await house.deposit("ann", 1500)
     await refused(house.deposit("ann", 1), "LIMIT_EXCEEDED")
+
+
+async def test_a_day_counts_what_another_processs_clock_put_before_an_earlier_batch(limited):
+    """Two processes whose clocks differ: just after midnight numbers do not ascend with time."""
+    house, clock = limited
+    clock.advance(DAY_SECONDS / 2 + 5)
+    await house.limit("ann", deposit=300)
+    await house.deposit("ann", 200)
+    clock.advance(-4)
+    await house.deposit("ann", 100)
+    await refused(house.deposit("ann", 1), "LIMIT_EXCEEDED", left_minor="0")
+
+
+async def test_a_days_limit_is_read_from_that_days_entries(tmp_path):
+    """Counted in steps of SQLite's machine, so that no clock decides: ten times the history, hardly a step more."""
+    clock = StandingClock(now_ms=20_000 * DAY_SECONDS * 1000)
+    database = Database(f"sqlite:///{tmp_path}/ledger.sqlite")
+    await database.migrate("wallet")
+    house = House(Ledger(database, clock))
+    await house.open("ann")
+    await house.limit("ann", deposit=10**9, buy_in=10**9)
+
+    def steps(conn: Connection) -> int:
+        taken = 0
+
+        def count() -> int:
+            nonlocal taken
+            taken += 1
+            return 0
+
+        raw: sqlite3.Connection = conn.connection.driver_connection
+        raw.set_progress_handler(count, 1)
+        try:
+            row_sets.run(conn, [limits.question(conn, [chart.cash_account("ann", "EUR")], clock.now_ms())])
+        finally:
+            raw.set_progress_handler(None, 0)
+        return taken
+
+    async def after_deposits(count: int) -> int:
+        for _ in range(count // 100):
+            await asyncio.gather(*(house.deposit("ann", 1) for _ in range(100)))
+        clock.advance(2 * DAY_SECONDS)
+        await house.deposit("ann", 7)
+        return await database.read(steps)
+
+    few = await after_deposits(100)
+    assert await after_deposits(1_000) < 1.2 * few
+    await house.ledger.close()
+    await database.close()
 
 
 async def test_a_release_gives_back_to_the_day_that_it_was_taken_from(limited):
