@@ -21,24 +21,27 @@ from services.wallet.reports import DAY_MS
 from services.wallet.row_sets import Statement
 from services.wallet.schema import player_limits
 
-# Batches ascend with time but for what the clocks of two processes differ by, and nobody's differ by so much.
-_CLOCKS_DIFFER_MS: Final = 3_600_000
+# Nobody's clock is off by so much.
+_CLOCKS_DIFFER_MS: Final = DAY_MS
 
-# Entries are found by account and number, so a day's are read and not all that a player ever moved.
+# The newest entries are read, back to the first that is surely of another day, and not all that a player ever moved.
 _OF_DAY: Final = """
     coalesce((SELECT CAST(sum(t.amount) AS BIGINT) FROM transfers t JOIN batches b ON b.batch_no = t.batch_no {join}
         WHERE t.{side} = l.account AND t.code IN ({indexed}) AND t.code IN ({counted})
-        AND t.batch_no > (SELECT coalesce((SELECT d.batch_no FROM batches d WHERE d.committed_ms < {mark}
-            ORDER BY d.committed_ms DESC LIMIT 1), 0))
-        AND b.committed_ms >= {mark}), 0)"""
-# A release comes from the account of its reservation, which was opened when the cash was taken.
+        AND t.batch_no > coalesce((
+            SELECT p.batch_no FROM transfers p JOIN batches q ON q.batch_no = p.batch_no
+            WHERE p.{side} = l.account AND p.code IN ({indexed}) AND q.committed_ms < {mark}
+            ORDER BY p.batch_no DESC LIMIT 1), 0)
+        {on_day}), 0)"""
+_ON_DAY: Final = "AND b.committed_ms >= {mark}"
+# A release comes from the account of its reservation, which was opened when the cash was taken; that day counts.
 _OF_TODAYS_RESERVATIONS: Final = f"""
     JOIN reservations r ON r.reservation = substr(t.debit, {len(chart.reserved_account("")) + 1})
         AND r.opened_ms >= {{mark}}"""
 _COUNTED: Final = (
-    ("credit", OWNED_CREDITS, (TransferCode.DEPOSIT,), ""),
-    ("debit", OWNED_DEBITS, (TransferCode.BUY_IN, TransferCode.TOP_UP, TransferCode.RESERVE), ""),
-    ("credit", OWNED_CREDITS, (TransferCode.RELEASE,), _OF_TODAYS_RESERVATIONS),
+    ("credit", OWNED_CREDITS, (TransferCode.DEPOSIT,), "", _ON_DAY),
+    ("debit", OWNED_DEBITS, (TransferCode.BUY_IN, TransferCode.TOP_UP, TransferCode.RESERVE), "", _ON_DAY),
+    ("credit", OWNED_CREDITS, (TransferCode.RELEASE,), _OF_TODAYS_RESERVATIONS, ""),
 )
 
 
@@ -49,9 +52,14 @@ def question(conn: Connection, cash_accounts: Collection[str], now_ms: int) -> S
     mark = "%s" if row_sets.is_postgresql(conn) else "?"
     deposited, taken, released = (
         _OF_DAY.format(
-            side=side, indexed=_listed(indexed), counted=_listed(counted), join=join.format(mark=mark), mark=mark
+            side=side,
+            indexed=_listed(indexed),
+            counted=_listed(counted),
+            join=join.format(mark=mark),
+            on_day=on_day.format(mark=mark),
+            mark=mark,
         )
-        for side, indexed, counted, join in _COUNTED
+        for side, indexed, counted, join, on_day in _COUNTED
     )
     asked = row_sets.among(
         conn,
@@ -62,10 +70,10 @@ def question(conn: Connection, cash_accounts: Collection[str], now_ms: int) -> S
     )
     if asked is None:
         return None
-    day = now_ms - now_ms % DAY_MS
+    day = _day_of(now_ms)
     before = day - _CLOCKS_DIFFER_MS
     # As the marks stand in the text: a release asks for its reservation's day first.
-    return Statement(asked.text, (before, day, before, day, day, before, day, *asked.values))
+    return Statement(asked.text, (before, day, before, day, day, before, *asked.values))
 
 
 def add(books: Books, rows: Collection[row_sets.Row]) -> None:
@@ -96,6 +104,12 @@ def count(books: Books, account: str, *, deposited: int = 0, bought_in: int = 0)
         limit.bought_in += bought_in
 
 
+def give_back(books: Books, account: str, amount: int, taken_ms: int) -> None:
+    """Counts what a reservation gives back, if it was taken today."""
+    if taken_ms >= _day_of(books.now_ms):
+        count(books, account, bought_in=-amount)
+
+
 def of_player(conn: Connection, player: str) -> tuple[c.PlayerLimits, ...]:
     """The limits that are set for a player, by currency."""
     found = conn.execute(
@@ -124,6 +138,10 @@ def _require(account: str, most: int, used: int, amount: int) -> None:
             limit_minor=str(most),
             left_minor=str(max(0, most - used)),
         )
+
+
+def _day_of(now_ms: int) -> int:
+    return now_ms - now_ms % DAY_MS
 
 
 def _listed(codes: Collection[int]) -> str:

@@ -140,6 +140,7 @@ def _give_back(books: Books, row: ReservationRow, state: ReservationState) -> c.
     if row.state is ReservationState.OPEN:
         cash = books.open_cash(row.player, row.currency)
         books.post([Move(TransferCode.RELEASE, chart.reserved_account(row.reservation), cash, row.amount)])
+        limits.give_back(books, cash, row.amount, row.opened_ms)
         _close(books, row, state)
     return c.Released(row.amount)
 

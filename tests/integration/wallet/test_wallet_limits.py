@@ -54,6 +54,39 @@ async def test_a_day_counts_what_another_processs_clock_put_before_an_earlier_ba
     await refused(house.deposit("ann", 1), "LIMIT_EXCEEDED", left_minor="0")
 
 
+async def test_a_clock_that_is_hours_behind_lifts_nobodys_limit(limited):
+    house, clock = limited
+    await house.limit("ann", deposit=1000)
+    await refused(house.deposit("ann", 1), "LIMIT_EXCEEDED", left_minor="0")
+    clock.advance(-13 * 3600)
+    await house.register("bob")
+    clock.advance(13 * 3600)
+    await refused(house.deposit("ann", 1), "LIMIT_EXCEEDED", left_minor="0")
+
+
+async def test_what_is_released_may_be_reserved_again_in_the_same_commit(limited):
+    house, _ = limited
+    await house.limit("ann", buy_in=600)
+    await house.reserve("ann", 200, name="first")
+    released, reserved = await asyncio.gather(
+        house.release("first"), house.reserve("ann", 200, name="second", sitting="other")
+    )
+    assert (released.amount_minor, reserved.amount_minor) == (200, 200)
+    await refused(house.top_up("ann", 1), "LIMIT_EXCEEDED", left_minor="0")
+
+
+async def test_a_release_by_a_clock_before_midnight_gives_back_to_the_day_of_its_reservation(limited):
+    house, clock = limited
+    clock.advance(DAY_SECONDS / 2 + 1)
+    await house.limit("ann", buy_in=200)
+    await house.reserve("ann", 200, name="today")
+    clock.advance(-2)
+    await house.release("today")
+    clock.advance(2)
+    await refused(house.top_up("ann", 201), "LIMIT_EXCEEDED", left_minor="200")
+    await house.top_up("ann", 200)
+
+
 async def test_a_days_limit_is_read_from_that_days_entries(tmp_path):
     """Counted in steps of SQLite's machine, so that no clock decides: ten times the history, hardly a step more."""
     clock = StandingClock(now_ms=20_000 * DAY_SECONDS * 1000)
