@@ -28,6 +28,9 @@ from services.table.store import TableStore, Unwritten
 
 Change = Callable[[Draft], None]
 
+# How the ledger names the outcome of a batch that was not refused.
+OK: Final = "OK"
+
 # The ledger, the deck or the registry knows of things that this table's state does not: it is behind them.
 APART: Final = frozenset(
     {
@@ -304,12 +307,21 @@ class Effects:
                 )
             )
         except Fault as fault:
-            if fault.reason == "BATCH_CONFLICT" and _is_of_earlier_epoch(state, effect.promise):
-                # It was kept (or refused, and told so) in the moments that the rebuild lost: these chips are in the
-                # stack that the ledger named then.
-                return seating.between_hands
-            raise
-        return lambda draft: _then_seated(draft, lambda: seating.topped_up(draft, effect, topped.stack_minor))
+            if fault.reason != "BATCH_CONFLICT" or fault.metadata.get("field") != "epoch":
+                raise
+            # It was decided in the moments that a rebuild lost.
+            decided = fault.metadata.get("outcome", OK)
+            if decided != OK:
+                raise Fault(decided, "the ledger refused it before the table was rebuilt") from None
+            return lambda draft: _then_seated(draft, lambda: seating.was_topped_up(draft, effect))
+        # What was asked for long ago, and is asked again, is answered with the stack of then.
+        stack = topped.stack_minor if effect.request is None else await self._stack(state, effect.sitting)
+        return lambda draft: _then_seated(draft, lambda: seating.topped_up(draft, effect, stack))
+
+    async def _stack(self, state: TableState, sitting: str) -> int:
+        """What a sitting has by the ledger; it stays so while the seat waits for this effect."""
+        answer = await self._ledger.get_table_ledger(wallet.GetTableLedgerRequest(table=state.name))
+        return next(stack.stack_minor for stack in answer.ledger.stacks if stack.sitting == sitting)
 
     async def _cash_out(self, state: TableState, effect: effects.CashOut) -> Change:
         cashed = await self._ledger.cash_out(
@@ -360,10 +372,6 @@ def _step_id(state: TableState, effect: AnyEffect, step: str) -> str:
 def _id(state: TableState, effect: AnyEffect, step: str) -> str:
     """The id of a call between hands: never the same for two effects of a table, always the same for one."""
     return f"{state.table_id}:{state.epoch}:{effect.number}:{step}"
-
-
-def _is_of_earlier_epoch(state: TableState, promise: str) -> bool:
-    return bool(promise) and int(promise.partition(".")[0]) < state.epoch
 
 
 def _key(state: TableState, effect: AnyEffect) -> deck.HandKey:

@@ -70,6 +70,8 @@ def begin_hand(draft: Draft, seats: list[Seat]) -> None:
         first_epoch=state.epoch,
         first=state.sequence + 1,
         button=_next_button(state, numbers),
+        repeated=state.button_stays and state.button in numbers,
+        owed={seat.sitting: (seat.owes_blind, seat.owes_dead) for seat in state.seats.values() if not seat.joining},
     )
     draft.stop_clock()
     draft.add_effect(OpenHand, seats=tuple(numbers), button=state.hand.button)

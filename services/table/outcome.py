@@ -78,8 +78,13 @@ def undo(draft: Draft, reason: str, by: str, request: Request | None = None) -> 
 
 
 def hand_undone(draft: Draft, undone: UndoHand, stacks: dict[str, int], carry: int, next_commitment: bytes) -> None:
-    """The ledger has undone the hand: every chip is back where it was."""
+    """The ledger has undone the hand: every chip is back where it was, and so are debts of blinds and the button."""
     hand = draft.change_hand()
+    draft.state.button_stays = hand.repeated
+    for there in list(draft.state.seats.values()):
+        if there.sitting in hand.owed:
+            owes_blind, owes_dead = hand.owed[there.sitting]
+            draft.change_seat(there.number, owes_blind=owes_blind, owes_dead=owes_dead)
     told = event_pb2.HandVoided(reason=undone.reason, by=undone.by, carry_minor=carry, next_commitment=next_commitment)
     for number in hand.seats:
         seat = draft.state.seats.get(number)

@@ -66,6 +66,10 @@ class LedgerPort(Protocol):
         """Gives the carry back."""
         ...
 
+    async def get_hand(self, request: wallet.GetHandRequest) -> wallet.GetHandResponse:
+        """Reads what everybody paid into a hand and got out of it."""
+        ...
+
     async def get_table_ledger(self, request: wallet.GetTableLedgerRequest) -> wallet.GetTableLedgerResponse:
         """Reads what the ledger knows of a table."""
         ...
@@ -166,6 +170,10 @@ class RpcLedger:
     async def refund_carry(self, request: wallet.RefundCarryRequest) -> wallet.RefundCarryResponse:
         """See `LedgerPort`."""
         return await called(self._table.RefundCarry, request)
+
+    async def get_hand(self, request: wallet.GetHandRequest) -> wallet.GetHandResponse:
+        """See `LedgerPort`."""
+        return await called(self._people.GetHand, request)
 
     async def get_table_ledger(self, request: wallet.GetTableLedgerRequest) -> wallet.GetTableLedgerResponse:
         """See `LedgerPort`."""

@@ -6,7 +6,8 @@ refunded by the ledger (or, if its award was in, over); seats and stacks are tho
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Set
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 from fivedraw.deck.v1 import deck_service_pb2 as deck
@@ -15,7 +16,7 @@ from fivedraw.wallet.v1 import wallet_service_pb2 as wallet
 
 from services.rules.rulebook import RulebookInvalid, RulebookUnknown, load_rulebook
 from services.runtime.errors import Fault
-from services.table import debts, seating
+from services.table import debts, seating, waiting
 from services.table.draft import Draft
 from services.table.registry import Sitting, TableRecord
 from services.table.state import Hand, Seat, SettleHand, TableState, TopUp, UndoHand, WriteHistory
@@ -23,6 +24,9 @@ from services.table.store import StoreUnavailableError, Unwritten
 
 if TYPE_CHECKING:
     from services.table.parts import Parts
+
+# A store that has lost more hands of a table than this has lost minutes; of the older ones nobody asks who paid.
+LOST_HANDS_READ_MAX: Final = 20
 
 LOST_HAND: Final = "the house lost the hand's last moments"
 
@@ -62,25 +66,28 @@ async def rebuild(parts: Parts, table_id: str, stale: TableState | None, reason:
     state.last_hand = max(state.last_hand, fenced.ledger.last_hand)
     state.carry = fenced.ledger.carry_minor
     state.commitment = fenced_deck.next_commitment
-    state.seats = await _seats(parts, state, fenced.ledger, stale)
+    paid = await _paid_blinds(parts, stale, fenced.ledger) if stale is not None else frozenset()
+    state.seats = await _seats(parts, state, fenced.ledger, stale, paid)
     if stale is not None and state.mode == "open":
         state.mode, state.mode_reason = stale.mode, stale.mode_reason
     if stale is not None:
-        state.waiting = tuple(each for each in stale.waiting if not each.seat)
-        # What was answered stays answered; what was only promised can be asked again.
+        # Seats are offered anew below.
+        state.waiting = tuple(msgspec.structs.replace(each, seat=0, until_ms=0) for each in stale.waiting)
+        # What was answered stays answered; what was only taken in can be asked again, but for top-ups: see below.
         state.answers = {
             caller: tuple(each for each in answers if each.answer) for caller, answers in stale.answers.items()
         }
         state.debts = stale.debts
+        state.button_stays = _button_stays(stale, state, fenced.voided_hand)
     draft = Draft(state, now_ms)
-    for seat in stale.seats.values() if stale is not None else ():
-        if state.seat_of(seat.player) is None:
-            debts.note(draft, seat)
+    if stale is not None:
+        _carry_over(draft, stale, paid)
     draft.tell(table_rebuilt=event_pb2.TableRebuilt(reason=why, voided_hand=fenced.voided_hand))
     lost = fenced.voided_hand or (stale.playing.number if stale is not None and stale.playing is not None else 0)
     if lost:
         last = fenced.ledger.last_hand, fenced.ledger.last_hand_outcome
         await _close_lost_hand(parts, draft, stale, _LostHand(lost, last != (lost, wallet.HAND_OUTCOME_AWARDED), why))
+    waiting.offer(draft)
     seating.between_hands(draft)
     return draft
 
@@ -107,7 +114,7 @@ def _empty(record: TableRecord) -> TableState:
 
 
 async def _seats(
-    parts: Parts, state: TableState, ledger: wallet.TableLedger, stale: TableState | None
+    parts: Parts, state: TableState, ledger: wallet.TableLedger, stale: TableState | None, paid: Set[str]
 ) -> dict[int, Seat]:
     """Who sits where with which stack, by registry and ledger; what those do not know is taken from the old state."""
     stacks = {stack.sitting: stack for stack in ledger.stacks if stack.open}
@@ -118,7 +125,7 @@ async def _seats(
             # The buy-in never reached the ledger, or the cash-out did: nobody sits there.
             await parts.registry.close_sitting(sitting.sitting, None, parts.clock.now_ms())
             continue
-        old = _as_it_was(stale, sitting, ledger) or Seat(
+        old = _as_it_was(stale, sitting, paid) or Seat(
             sitting.seat, sitting.player, sitting.sitting, time_bank_ms=state.rulebook.time_bank_ms
         )
         if stale is None:
@@ -136,7 +143,7 @@ async def _seats(
     return seats
 
 
-def _as_it_was(stale: TableState | None, sitting: Sitting, ledger: wallet.TableLedger) -> Seat | None:
+def _as_it_was(stale: TableState | None, sitting: Sitting, paid: Set[str]) -> Seat | None:
     """The seat of this sitting with all that its player asked for or was promised, or owes; None if it is not known.
 
     What belongs to the hand or the deck that is given up is left out.
@@ -144,15 +151,66 @@ def _as_it_was(stale: TableState | None, sitting: Sitting, ledger: wallet.TableL
     seat = stale.seats.get(sitting.seat) if stale is not None else None
     if stale is None or seat is None or seat.sitting != sitting.sitting:
         return None
-    kept: dict[str, Any] = {"preselected": "", "preselected_hand": 0, "call_most": 0, "seed": b""}
+    owes_blind, owes_dead = _owed(stale, seat, paid)
+    return msgspec.structs.replace(
+        seat, preselected="", preselected_hand=0, call_most=0, seed=b"", owes_blind=owes_blind, owes_dead=owes_dead
+    )
+
+
+def _owed(stale: TableState, seat: Seat, paid: Set[str]) -> tuple[bool, bool]:
+    """Whether a seat of the old state owes a blind, and the dead one: as before the hand that is given up."""
+    if seat.sitting in paid:
+        return False, False
+    hand = stale.playing
+    return (hand.owed if hand is not None else {}).get(seat.sitting, (seat.owes_blind, seat.owes_dead))
+
+
+async def _paid_blinds(parts: Parts, stale: TableState, ledger: wallet.TableLedger) -> Set[str]:
+    """The sittings that paid a blind in hands of which the old state does not know that they were played out."""
+    paid: set[str] = set()
+    first = stale.playing.number if stale.playing is not None else stale.last_hand + 1
+    for number in range(max(first, ledger.last_hand - LOST_HANDS_READ_MAX + 1), ledger.last_hand + 1):
+        try:
+            answer = await parts.ledger.get_hand(wallet.GetHandRequest(table=f"tables/{stale.table_id}", hand=number))
+        except Fault as fault:
+            if fault.reason != "HAND_NOT_FOUND":
+                raise
+            continue
+        if answer.hand.outcome == wallet.HAND_OUTCOME_AWARDED:
+            paid |= {each.sitting for each in answer.hand.sittings if each.blind_minor}
+    return paid
+
+
+def _button_stays(stale: TableState, state: TableState, voided_hand: int) -> bool:
+    """Whether the deal that is given up, or the next one, is a repeat with the same button."""
+    if stale.playing is not None:
+        return stale.playing.repeated and stale.playing.number == state.last_hand
+    return stale.button_stays and state.last_hand in (stale.last_hand, voided_hand and stale.last_hand + 1)
+
+
+def _carry_over(draft: Draft, stale: TableState, paid: Set[str]) -> None:
+    """What the old state had still to do for players, and what they owe who left or came in the moments lost."""
+    state = draft.state
+    for seat in stale.seats.values():
+        if state.seat_of(seat.player) is None:
+            owes_blind, owes_dead = _owed(stale, seat, paid)
+            debts.note(draft, msgspec.structs.replace(seat, owes_blind=owes_blind, owes_dead=owes_dead))
+    for seat in list(state.seats.values()):
+        old = stale.seats.get(seat.number)
+        if old is None or old.sitting != seat.sitting or old.joining:
+            came = seating.as_newcomer(draft, seat.number)
+            if came.sitting in paid:
+                draft.change_seat(seat.number, owes_blind=False, owes_dead=False)
     for effect in stale.effects:
-        if isinstance(effect, TopUp) and effect.sitting == seat.sitting and effect.promise:
-            # The promise was being kept. The ledger knows it by its id, and does nothing twice.
-            kept |= {"top_up": effect.amount, "top_up_id": effect.promise}
-    if ledger.last_hand > stale.last_hand and ledger.last_hand_outcome == wallet.HAND_OUTCOME_AWARDED:
-        # Played out since then: what the seat owed may have been paid in it.
-        kept |= {"owes_blind": False, "owes_dead": False}
-    return msgspec.structs.replace(seat, **kept)
+        if not isinstance(effect, TopUp) or not effect.promise:
+            continue
+        there = state.seats.get(effect.seat)
+        if there is not None and there.sitting == effect.sitting:
+            # It was under way. The ledger knows it by its promise, and does nothing twice.
+            facts = {"seat": effect.seat, "sitting": effect.sitting, "amount": effect.amount}
+            draft.add_effect(TopUp, hand=0, promise=effect.promise, request=effect.request, **facts)
+            if effect.request is not None:
+                draft.promise(effect.request)
 
 
 class _LostHand(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Final
 
 from fivedraw.table.v1 import event_pb2, table_service_pb2
@@ -16,6 +17,7 @@ from services.table.state import (
     CashOut,
     CloseRegistry,
     RefundCarry,
+    Request,
     Seat,
     TableClock,
     TableState,
@@ -87,20 +89,25 @@ def _free_seat(state: TableState, caller: str, wanted: int) -> int:
 def bought_in(draft: Draft, effect: BuyIn, stack: int, display_name: str) -> None:
     """The ledger has the buy-in: the seat is taken. Who is back lately owes what was owed on leaving."""
     state = draft.state
-    owed = debts.taken(draft, effect.player)
-    joined_late = state.last_hand > 0 and len(opening.ready_seats(state)) >= 2
-    seat = draft.change_seat(
-        effect.seat,
-        joining=False,
-        stack=stack,
-        display_name=display_name,
-        owes_blind=owed is not None or (joined_late and state.rulebook.big_blind > 0),
-        owes_dead=owed is not None and owed.is_dead,
-    )
+    draft.change_seat(effect.seat, joining=False, stack=stack, display_name=display_name)
+    seat = as_newcomer(draft, effect.seat)
     told = words.seat_view(state, seat)
     draft.tell(seat_taken=event_pb2.SeatTaken(seat=told))
     if effect.request is not None:
         draft.answer(effect.request, table_service_pb2.SitDownResponse(seat=told))
+
+
+def as_newcomer(draft: Draft, number: int) -> Seat:
+    """Notes what a newcomer owes: a blind where the others play already, and what it left owing lately."""
+    state = draft.state
+    owed = debts.taken(draft, state.seats[number].player)
+    others = [seat for seat in opening.ready_seats(state) if seat.number != number]
+    joined_late = state.last_hand > 0 and len(others) >= 2
+    return draft.change_seat(
+        number,
+        owes_blind=owed is not None or (joined_late and state.rulebook.big_blind > 0),
+        owes_dead=owed is not None and owed.is_dead,
+    )
 
 
 def buy_in_refused(draft: Draft, effect: BuyIn) -> None:
@@ -127,7 +134,15 @@ def top_up(draft: Draft, ask: asks.TopUp) -> None:
         draft.answer(ask.request, told)
         return
     draft.promise(ask.request)
-    draft.add_effect(TopUp, hand=0, seat=seat.number, sitting=seat.sitting, amount=ask.amount, request=ask.request)
+    draft.add_effect(
+        TopUp,
+        hand=0,
+        seat=seat.number,
+        sitting=seat.sitting,
+        amount=ask.amount,
+        request=ask.request,
+        promise=_promise(ask.request),
+    )
 
 
 def topped_up(draft: Draft, effect: TopUp, stack: int) -> None:
@@ -135,6 +150,9 @@ def topped_up(draft: Draft, effect: TopUp, stack: int) -> None:
     seat = draft.state.seats.get(effect.seat)
     if seat is None or seat.sitting != effect.sitting:
         raise BrokenHandError(f"the top-up of sitting {effect.sitting} has no seat")
+    if stack == seat.stack:
+        was_topped_up(draft, effect)
+        return
     draft.change_seat(effect.seat, stack=stack)
     told = event_pb2.StackChanged(seat=effect.seat, stack_minor=stack, added_minor=effect.amount)
     draft.tell(stack_changed=told)
@@ -142,6 +160,13 @@ def topped_up(draft: Draft, effect: TopUp, stack: int) -> None:
         _change(draft, effect.seat, "sit_in", sitting_out=False, out_of_chips=False)
     if effect.request is not None:
         draft.answer(effect.request, table_service_pb2.TopUpResponse(stack_minor=stack))
+
+
+def was_topped_up(draft: Draft, effect: TopUp) -> None:
+    """The ledger had added the chips before: they are in the stack already."""
+    seat = draft.state.seats.get(effect.seat)
+    if seat is not None and effect.request is not None:
+        draft.answer(effect.request, table_service_pb2.TopUpResponse(stack_minor=seat.stack))
 
 
 def update_seat(draft: Draft, ask: asks.UpdateSeat) -> None:
@@ -382,6 +407,12 @@ def _change(draft: Draft, number: int, reason: str, **changes: object) -> Seat:
     told = event_pb2.SeatChanged(seat=words.seat_view(draft.state, seat), reason=reason)
     draft.tell(seat_changed=told)
     return seat
+
+
+def _promise(request: Request) -> str:
+    """Names a top-up to the ledger by who asked for it how: the same again, whatever the store forgot, is the same."""
+    asked = f"{request.caller} {request.request_id} ".encode() + request.digest
+    return f"r{hashlib.sha256(asked).hexdigest()[:32]}"
 
 
 def _plays(state: TableState, seat: Seat) -> bool:

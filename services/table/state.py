@@ -232,7 +232,11 @@ class BuyIn(Effect, frozen=True, gc=False):
 
 
 class TopUp(Effect, frozen=True, gc=False):
-    """Move more of a player's cash into its stack. `promise`: the seat's `top_up_id`, if it was noted in a hand."""
+    """Move more of a player's cash into its stack.
+
+    `promise` names it to the ledger, over rebuilds too; empty for what the table does by itself. It is the seat's
+    `top_up_id` where it was noted in a hand, else made of the request.
+    """
 
     seat: int
     sitting: str
@@ -312,6 +316,8 @@ class Hand(msgspec.Struct, frozen=True, gc=False):
     void          it is being undone, or was
     shown         seat -> cards shown to everybody
     pat_by_clock  seats that stood pat because their clock ran out
+    repeated      the button stayed for it
+    owed          sitting -> whether it owed a blind, and the dead one, before it: what a void gives back
     """
 
     number: int
@@ -331,6 +337,8 @@ class Hand(msgspec.Struct, frozen=True, gc=False):
     void: bool = False
     pat_by_clock: tuple[int, ...] = ()
     shown: dict[int, tuple[int, ...]] = {}
+    repeated: bool = False
+    owed: dict[str, tuple[bool, bool]] = {}
 
 
 class Answered(msgspec.Struct, frozen=True, gc=False, array_like=True):

@@ -167,7 +167,7 @@ def _answer(conn: Connection, books: Books, command: c.Command) -> c.Answer:
 def _again(stored: StoredBatch, command: c.Command) -> c.Answer | Fault:
     operation = type(command).__name__
     if stored.operation != operation:
-        return _conflict("operation", stored.operation, operation)
+        return _conflict(stored, "operation", stored.operation, operation)
     if stored.content == content_of(command):
         return stored_answer(stored)
     before: dict[str, Any] = msgspec.json.decode(stored.content)
@@ -176,12 +176,15 @@ def _again(stored: StoredBatch, command: c.Command) -> c.Answer | Fault:
     if not differing:
         return stored_answer(stored)
     field = differing[0]
-    return _conflict(field, str(before.get(field)), str(after.get(field)))
+    return _conflict(stored, field, str(before.get(field)), str(after.get(field)))
 
 
-def _conflict(field: str, before: str, after: str) -> Fault:
+def _conflict(stored: StoredBatch, field: str, before: str, after: str) -> Fault:
     return Fault(
-        "BATCH_CONFLICT", f"this id came before with another {field}: {before[:100]}, now {after[:100]}", field=field
+        "BATCH_CONFLICT",
+        f"this id came before with another {field}: {before[:100]}, now {after[:100]}",
+        field=field,
+        outcome=stored.outcome,
     )
 
 

@@ -25,6 +25,7 @@ LEDGER_METHODS = {
     "award_pot": "AwardPot",
     "void_hand": "VoidHand",
     "refund_carry": "RefundCarry",
+    "get_hand": "GetHand",
     "get_table_ledger": "GetTableLedger",
     "fence_table": "FenceTable",
 }
