@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from fivedraw.table.v1 import event_pb2
 from fivedraw.wallet.v1 import wallet_service_pb2
@@ -36,13 +37,68 @@ def clockwise(seats: list[int], after: int) -> list[int]:
     return [seat for seat in ascending if seat > after] + [seat for seat in ascending if seat <= after]
 
 
-def blinds_of(state: TableState, seats: list[Seat]) -> tuple[int, int]:
-    """The seats that would post small and big blind if these were dealt in; zeros where lots are still to be drawn."""
-    numbers = [seat.number for seat in seats]
-    button = _next_button(state, numbers)
-    if not button or not state.rulebook.big_blind:
-        return 0, 0
-    return _blinds(numbers, button)
+class Lineup(NamedTuple):
+    """Who is dealt into the next hand, ascending, and whose button it is: 0 where lots are still to be drawn."""
+
+    seats: list[Seat]
+    button: int
+
+
+def lineup(state: TableState) -> Lineup:
+    """The next hand's seats and its button; fewer than two seats where there can be no hand (RULES, section 6).
+
+    Who owes a big blind gets neither the button nor the small one: these go round among the others, and between the
+    button and the big blind it waits. In the big blind's place it pays that; behind it, it posts one, or waits if it
+    asked to. Where fewer than two owe nothing, whoever does not ask to wait counts as one that does not owe.
+    """
+    ready = ready_seats(state)
+    if len(ready) < 2:
+        return Lineup(ready, 0)
+    numbers = [seat.number for seat in ready]
+    eager = [seat.number for seat in ready if not (seat.owes_blind and seat.wait_for_blind)]
+    if len(eager) < 2:
+        return _lined_up(state, _two_of(clockwise(numbers, state.button), eager))
+    settled = [seat.number for seat in ready if not seat.owes_blind]
+    regular = settled if len(settled) >= 2 else eager
+    button = _next_button(state, regular)
+    if not button:
+        return _lined_up(state, regular)
+    small, order = clockwise(regular, button)[0], clockwise(numbers, button)
+    beyond = order[order.index(small) + 1 :]
+    owing = [number for number in beyond if number == beyond[0] or number in eager]
+    return _lined_up(state, regular, owing)
+
+
+def _lined_up(state: TableState, regular: list[int], owing: Sequence[int] = ()) -> Lineup:
+    numbers = sorted({*regular, *owing})
+    return Lineup([state.seats[number] for number in numbers], _next_button(state, regular))
+
+
+def _two_of(order: list[int], eager: list[int]) -> list[int]:
+    """The two that play where at most one does not ask to wait, of all in the order in which the button comes to them.
+
+    The one that waits is the next after the other, and so in the big blind; if there is none, it has the button.
+    """
+    first = order.index(eager[0]) if eager else 0
+    return [order[first], order[first + 1]] if first + 1 < len(order) else [order[0], order[first]]
+
+
+def must_post(state: TableState, lineup: Lineup, seat: Seat) -> bool:
+    """Whether this seat would have to post something if these were dealt in."""
+    if state.rulebook.ante > 0 or seat.owes_blind:
+        return True
+    if not lineup.button or not state.rulebook.big_blind:
+        return False
+    return seat.number in _blinds([each.number for each in lineup.seats], lineup.button)
+
+
+def _next_button(state: TableState, numbers: list[int]) -> int:
+    """The button's seat among these: it stays or moves on; 0 at a table's first hand, where lots are drawn."""
+    if not state.button:
+        return 0
+    if state.button_stays and state.button in numbers:
+        return state.button
+    return clockwise(numbers, state.button)[0]
 
 
 def _blinds(numbers: list[int], button: int) -> tuple[int, int]:
@@ -51,14 +107,9 @@ def _blinds(numbers: list[int], button: int) -> tuple[int, int]:
     return (order[1], order[0]) if len(order) == 2 else (order[0], order[1])
 
 
-def must_post(state: TableState, seats: list[Seat], seat: Seat) -> bool:
-    """Whether this seat would have to post something if these were dealt in."""
-    return state.rulebook.ante > 0 or seat.owes_blind or seat.number in blinds_of(state, seats)
-
-
-def begin_hand(draft: Draft, seats: list[Seat]) -> None:
-    """Asks for a new hand with these seats."""
-    state = draft.state
+def begin_hand(draft: Draft, lineup: Lineup) -> None:
+    """Asks for a new hand with these seats and this button."""
+    state, (seats, button) = draft.state, lineup
     numbers = [seat.number for seat in seats]
     state.last_hand += 1
     state.hand = Hand(
@@ -69,21 +120,12 @@ def begin_hand(draft: Draft, seats: list[Seat]) -> None:
         carry_in=state.carry,
         first_epoch=state.epoch,
         first=state.sequence + 1,
-        button=_next_button(state, numbers),
-        repeated=state.button_stays and state.button in numbers,
+        button=button,
+        repeated=state.button_stays and button == state.button,
         owed={seat.sitting: (seat.owes_blind, seat.owes_dead) for seat in state.seats.values() if not seat.joining},
     )
     draft.stop_clock()
-    draft.add_effect(OpenHand, seats=tuple(numbers), button=state.hand.button)
-
-
-def _next_button(state: TableState, numbers: list[int]) -> int:
-    """The button's seat: it stays or moves on; 0 at a table's first hand, where lots are drawn."""
-    if not state.button:
-        return 0
-    if state.button_stays and state.button in numbers:
-        return state.button
-    return clockwise(numbers, state.button)[0]
+    draft.add_effect(OpenHand, seats=tuple(numbers), button=button)
 
 
 def hand_opened(draft: Draft, button: int, deck_number: int, commitment: bytes, chain: bytes) -> None:
@@ -170,19 +212,20 @@ def _posts(state: TableState, hand: Hand) -> tuple[dict[int, int], dict[int, int
 
 
 def _note_paid_blinds(draft: Draft, hand: Hand) -> None:
-    """Who is dealt in owes nothing more, but for one who missed the big blind and is back for the small one."""
+    """Who is dealt in owes nothing more, but for one who is in for the small blind: it owes the big one still."""
     if not draft.state.rulebook.big_blind:
         return
     small, _ = _blinds(list(hand.seats), hand.button)
     for number in hand.seats:
         seat = draft.state.seats[number]
-        draft.change_seat(number, owes_blind=seat.owes_blind and seat.owes_dead and number == small, owes_dead=False)
+        draft.change_seat(number, owes_blind=seat.owes_blind and number == small, owes_dead=False)
 
 
 def _note_missed_blinds(draft: Draft, hand: Hand) -> None:
     """A seat that a blind passes by while it sits out owes both of them (RULES, section 6).
 
-    But for one that the house holds: it does not sit out by its own doing.
+    But for one that the house holds: it does not sit out by its own doing. And who owes the big blind is not dealt in
+    for the small one, and misses none by it.
     """
     state = draft.state
     if not state.rulebook.big_blind:
@@ -190,7 +233,8 @@ def _note_missed_blinds(draft: Draft, hand: Hand) -> None:
     for seat in list(state.seats.values()):
         if seat.number in hand.seats or seat.joining or not seat.sitting_out or seat.held:
             continue
-        if seat.number in _blinds([*hand.seats, seat.number], hand.button):
+        small, big = _blinds([*hand.seats, seat.number], hand.button)
+        if seat.number == big or (seat.number == small and not seat.owes_blind):
             draft.change_seat(seat.number, owes_blind=True, owes_dead=True)
 
 

@@ -281,30 +281,18 @@ def next_hand_due(draft: Draft) -> None:
     draft.stop_clock()
     if draft.state.mode != "open":
         return
-    seats = _dealt_in(draft)
-    if len(seats) >= 2:
-        opening.begin_hand(draft, seats)
+    lineup = _lineup(draft)
+    if len(lineup.seats) >= 2:
+        opening.begin_hand(draft, lineup)
 
 
-def _dealt_in(draft: Draft) -> list[Seat]:
-    """Who is dealt in: all who are ready, but for those who wait for the big blind, and who would not post."""
+def _lineup(draft: Draft) -> opening.Lineup:
+    """Who is dealt in; seats that would have to post and do not want to sit out first."""
     while True:
-        state = draft.state
-        ready = opening.ready_seats(state)
-        patient = [seat for seat in ready if seat.owes_blind and seat.wait_for_blind]
-        seats = [seat for seat in ready if seat not in patient]
-        if len(seats) < 2:
-            seats = ready
-        else:
-            for seat in patient:
-                trial = sorted([*seats, seat], key=lambda each: each.number)
-                if opening.blinds_of(state, trial)[1] == seat.number:
-                    seats = trial
-        if len(seats) < 2:
-            return seats
-        unwilling = [seat for seat in seats if not seat.auto_post and opening.must_post(state, seats, seat)]
-        if not unwilling:
-            return seats
+        state, lineup = draft.state, opening.lineup(draft.state)
+        unwilling = [seat for seat in lineup.seats if not seat.auto_post and opening.must_post(state, lineup, seat)]
+        if len(lineup.seats) < 2 or not unwilling:
+            return lineup
         for seat in unwilling:
             sit_out(draft, seat.number, "would_not_post")
 

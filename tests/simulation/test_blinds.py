@@ -84,7 +84,7 @@ async def posted_in_next_hand(tester: Tester, seat: int) -> list[int]:
 
 
 POST, DEAD = table_pb2.FORCED_BET_KIND_POST, table_pb2.FORCED_BET_KIND_DEAD_BLIND
-SMALL = table_pb2.FORCED_BET_KIND_SMALL_BLIND
+SMALL, BIG = table_pb2.FORCED_BET_KIND_SMALL_BLIND, table_pb2.FORCED_BET_KIND_BIG_BLIND
 
 
 @on_virtual_time
@@ -145,11 +145,62 @@ async def test_who_missed_the_small_blind_alone_posts_both_too(tester: Tester) -
 
 
 @on_virtual_time
-async def test_who_missed_the_big_blind_and_is_back_for_the_small_one_posts_the_big_one_next(tester: Tester) -> None:
+async def test_who_missed_the_big_blind_and_is_back_for_the_small_one_waits_and_posts_both(tester: Tester) -> None:
     _, seat = await absent_for_hands(tester, place=3, hands=1)
-    assert await posted_in_next_hand(tester, seat) == [SMALL]
-    assert await posted_in_next_hand(tester, seat) == [POST]
     assert await posted_in_next_hand(tester, seat) == []
+    assert seat not in (await tester.state()).hand.seats
+    assert sorted(await posted_in_next_hand(tester, seat)) == sorted([POST, DEAD])
+    assert await posted_in_next_hand(tester, seat) == []
+
+
+async def posted_by_place(tester: Tester, first_button: int) -> dict[int, int]:
+    """Plays the hand out; what is posted in the next one, by places left of the first hand's button."""
+    watcher = tester.players[0]
+    number = (await tester.state()).last_hand + 1
+    await tester.play_out()
+    await tester.until(lambda state: state.last_hand == number and state.hand is not None)
+    await tester.until(lambda state: state.hand is not None and state.hand.engine is not None)
+    events = [event for event in watcher.events if event.hand == number]
+    bets = [event.forced_bet_posted for event in events if event.WhichOneof("body") == "forced_bet_posted"]
+    return {(bet.seat - first_button) % 6: bet.kind for bet in bets}
+
+
+@on_virtual_time
+async def test_leaving_before_the_big_blind_is_no_way_round_it_and_no_neighbour_pays_twice(tester: Tester) -> None:
+    await tester.open()
+    players = await tester.seated(6)
+    await players[0].watch()
+    state = await tester.until(lambda state: state.hand is not None and state.hand.engine is not None)
+    button = state.hand.button
+    seat = (button - 1 + 3) % 6 + 1
+    # The big blind of the second hand, were it there.
+    leaver = next(player for player in players if player.player == state.seats[seat].player)
+    await leaver.ask("LeaveTable")
+    assert await posted_by_place(tester, button) == {2: SMALL, 4: BIG}
+    await leaver.sit(seat)
+    # The button is left of it at last in the fourth hand; until then the blinds go on as if it were not there.
+    assert await posted_by_place(tester, button) == {4: SMALL, 5: BIG}
+    assert await posted_by_place(tester, button) == {5: SMALL, 0: BIG, 3: POST}
+    assert await posted_by_place(tester, button) == {0: SMALL, 1: BIG}
+    assert await posted_by_place(tester, button) == {1: SMALL, 2: BIG}
+    assert await posted_by_place(tester, button) == {2: SMALL, 3: BIG}
+    assert await posted_by_place(tester, button) == {3: SMALL, 4: BIG}
+
+
+@on_virtual_time
+async def test_a_newcomer_in_the_small_blinds_place_waits_until_the_button_has_passed(tester: Tester) -> None:
+    await tester.open()
+    players = await tester.seated(5)
+    await players[0].watch()
+    await tester.until(lambda state: state.hand is not None and state.hand.engine is not None)
+    while (button := (await tester.state()).hand.button) != 4:
+        await posted_by_place(tester, button)
+    newcomer = await tester.player()
+    await newcomer.sit(6)
+    # Seats 1 and 2, and then 2 and 3: places 3, 4, 5 left of seat 4; seat 6 is place 2.
+    assert await posted_by_place(tester, button) == {3: SMALL, 4: BIG}
+    assert await posted_by_place(tester, button) == {4: SMALL, 5: BIG, 2: POST}
+    assert await posted_by_place(tester, button) == {5: SMALL, 0: BIG}
 
 
 @on_virtual_time
