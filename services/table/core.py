@@ -13,6 +13,7 @@ from services.runtime.errors import Fault, from_status
 from services.table import asks, chat, entropy, outcome, play, preselection, seating, waiting, words
 from services.table.draft import Draft
 from services.table.state import Hand, Request, TableState
+from services.table.wanted import Wanted
 
 
 def ask(draft: Draft, asked: asks.AnyAsk) -> bool:
@@ -159,6 +160,7 @@ def _pause(draft: Draft, asked: asks.Pause) -> None:
         state.pause_after = asked.reason
     elif state.mode != "paused":
         seating.pause(draft, asked.reason)
+    draft.must_keep_mode = True
     told = table_service_pb2.PauseTableResponse(table=words.table(state))
     draft.answer(asked.request, told)
 
@@ -169,6 +171,7 @@ def _resume(draft: Draft, asked: asks.Resume) -> None:
     state.pause_after = ""
     if state.mode == "paused":
         resume(draft)
+    draft.must_keep_mode = True
     told = table_service_pb2.ResumeTableResponse(table=words.table(state))
     draft.answer(asked.request, told)
 
@@ -201,14 +204,40 @@ def restart_clock(draft: Draft, left_ms: int) -> None:
 
 def _close(draft: Draft, asked: asks.Close) -> None:
     state = draft.state
-    if state.mode not in ("closing", "closed"):
-        if state.mode == "paused":
-            resume(draft)
-        state.mode, state.mode_reason = "closing", asked.reason
-        if state.playing is None:
-            draft.stop_clock()
+    close(draft, asked.reason)
+    draft.must_keep_mode = True
     told = table_service_pb2.CloseTableResponse(table=words.table(state))
     draft.answer(asked.request, told)
+
+
+def close(draft: Draft, reason: str) -> None:
+    """Lets the table end after its hand; nothing if it is at that already."""
+    state = draft.state
+    if state.mode in ("closing", "closed"):
+        return
+    if state.mode == "paused":
+        resume(draft)
+    state.mode, state.mode_reason, state.pause_after = "closing", reason, ""
+    if state.playing is None:
+        draft.stop_clock()
+
+
+def follow(draft: Draft, wanted: Wanted) -> None:
+    """Does what the registry keeps as wanted, and the table does not know: the answer to who asked never came."""
+    state = draft.state
+    if wanted.mode == "closing":
+        close(draft, wanted.reason)
+    elif state.mode not in ("closing", "closed"):
+        state.pause_after = wanted.reason if wanted.mode == "pausing" else ""
+        if wanted.mode != "paused" and state.mode == "paused":
+            resume(draft)
+        elif wanted.mode == "paused" and state.mode == "paused":
+            # Its clock stands still already, with what it had left.
+            state.mode_reason = wanted.reason
+        elif wanted.mode == "paused":
+            seating.pause(draft, wanted.reason)
+    seating.between_hands(draft)
+    state.mode_number, draft.kept = wanted.number, wanted
 
 
 def _void(draft: Draft, asked: asks.Void) -> None:

@@ -25,6 +25,7 @@ from services.table.state import (
     TableState,
 )
 from services.table.store import CLEAR_DEADLINE, KEEP_DEADLINE
+from services.table.wanted import Wanted, wanted_of
 
 E = TypeVar("E", bound=Effect)
 
@@ -52,7 +53,11 @@ class Told(NamedTuple):
 
 
 class Draft:
-    """A step being made from `base`. `now_ms` and `deadline_ms` are in the store's time (0: no deadline)."""
+    """A step being made from `base`. `now_ms` and `deadline_ms` are in the store's time (0: no deadline).
+
+    `kept` is what the registry is taken to know of the table's mode. With `must_keep_mode` the step counts only if the
+    registry keeps the mode that it leaves: somebody is answered for it.
+    """
 
     def __init__(self, base: TableState, now_ms: int, deadline_ms: int = 0) -> None:
         self.state = base.fork()
@@ -60,6 +65,8 @@ class Draft:
         self.deadline_ms = deadline_ms
         self.told: list[Told] = []
         self.deadline = KEEP_DEADLINE
+        self.kept = wanted_of(base)
+        self.must_keep_mode = False
 
     def tell(self, private: dict[int, dict[str, Any]] | None = None, /, player: str = "", **body: Any) -> int:
         """Appends an event and returns its sequence.
@@ -131,6 +138,14 @@ class Draft:
         answers[request.caller] = (*kept, fresh)[-ANSWERS_PER_CALLER_MAX:]
         while len(answers) > CALLERS_REMEMBERED_MAX:
             del answers[next(iter(answers))]
+
+    def count_mode(self) -> Wanted | None:
+        """Numbers the mode that this step leaves, if it is another one. What the registry is to keep, or None."""
+        wanted = wanted_of(self.state)
+        if (wanted.mode, wanted.reason) == (self.kept.mode, self.kept.reason):
+            return wanted if self.must_keep_mode else None
+        self.state.mode_number = self.kept.number + 1
+        return wanted_of(self.state)
 
     def change_hand(self, **changes: Any) -> Hand:
         """Replaces fields of the hand."""

@@ -15,9 +15,10 @@ from services.table import asks, metrics
 from services.table.census import Census
 from services.table.host import Host
 from services.table.parts import Parts
-from services.table.registry import NewTable
+from services.table.registry import NewTable, TableRecord
 from services.table.state import TableState
 from services.table.store import Due, Outage, StoreUnavailableError, TableStore
+from services.table.wanted import wanted_of
 
 HOSTS_MAX: Final = 5_000
 SWEEP_SECONDS: Final = 0.1
@@ -218,7 +219,7 @@ class House:
             page = await self.parts.registry.list_tables(after, SCAN_PAGE)
             for record in page:
                 try:
-                    await self._scan_one(record.table_id, record.epoch)
+                    await self._scan_one(record)
                 except Fault:
                     # Its peers are away, or it is being rebuilt elsewhere: its turn comes again with the next scan.
                     metrics.SWEEPS_FAILED.inc()
@@ -227,12 +228,13 @@ class House:
                 return
             after = page[-1].table_id
 
-    async def _scan_one(self, table_id: str, epoch: int) -> None:
+    async def _scan_one(self, record: TableRecord) -> None:
+        table_id = record.table_id
         stored = await self.store.load(table_id)
         host = await self.host(table_id)
         state, deadline_ms = await host.view_state(fresh=False)
         self._census.take(state, has_time=deadline_ms > host.now_ms())
-        if stored is None or stored.at.epoch != epoch:
+        if stored is None or stored.at.epoch != record.epoch or wanted_of(state) != record.wanted:
             await host.check()
         elif stored.deadline_ms:
             await self.store.enter_due(table_id, stored.deadline_ms)

@@ -15,13 +15,14 @@ import msgspec
 from services.runtime import telemetry
 from services.runtime.errors import Fault
 from services.runtime.sealing import SealBrokenError, event_aad
-from services.table import metrics, rebuild, waiting, words
+from services.table import core, metrics, rebuild, waiting, words
 from services.table.bus import Batch, Entry, Private
 from services.table.draft import Draft
 from services.table.fanout import Fanout
 from services.table.parts import Parts
 from services.table.state import AnyEffect, TableState, dump_state, load_state
 from services.table.store import Commit, Stored, StoreUnavailableError, Version
+from services.table.wanted import wanted_of
 
 RACES_MAX: Final = 8
 EFFECT_DUE_MS: Final = 3_000
@@ -180,9 +181,46 @@ class Line:
         if not self._checked and await rebuild.is_behind(self._parts, state):
             await self._rebuild("the ledger is ahead of the table", state)
             return
+        if not self._checked and await self._follows_registry(state):
+            return
         self._checked = True
         self._state, self._seen = state, stored.at
         self.adopted.set()
+
+    async def _follows_registry(self, state: TableState) -> bool:
+        """Does what the registry keeps as wanted of the table, where that is newer; tells it where it is older.
+
+        True if the table was changed, and another state is known now. Holds the lock.
+        """
+        kept = (await self._parts.registry.get_table(self.table_id)).wanted
+        wanted = wanted_of(state)
+        if kept.number <= wanted.number:
+            if kept != wanted:
+                await self._parts.registry.want(self.table_id, wanted, wanted.number)
+            return False
+        draft = Draft(state, self.now_ms(), self._deadline_ms)
+        core.follow(draft, kept)
+        self._checked = await self._commit(draft)
+        if not self._checked:
+            await self._loaded()
+        return True
+
+    async def _keep_mode(self, draft: Draft) -> bool:
+        """Has the registry keep a mode that this draft changes; False if it keeps a newer one. Holds the lock.
+
+        A change that nobody is answered for is made without it, where it is out of reach: a table must be able to
+        pause. Whoever looks at the table next tells it.
+        """
+        wanted = draft.count_mode()
+        if wanted is None:
+            return True
+        try:
+            return await self._parts.registry.want(self.table_id, wanted, draft.kept.number)
+        except Fault as fault:
+            if draft.must_keep_mode:
+                raise
+            self._log.warning("mode not kept yet", table=self.table_id, mode=wanted.mode, reason=fault.reason)
+            return True
 
     async def _rebuild(self, reason: str, stale: TableState | None = None) -> None:
         """Makes the table anew from registry and ledger, in a new epoch; `stale` is given up. Holds the lock."""
@@ -206,6 +244,9 @@ class Line:
     async def _commit(self, draft: Draft) -> bool:
         """Writes a draft; False if another process was faster, with nothing cached then. Holds the lock."""
         state = draft.state
+        if not await self._keep_mode(draft):
+            self._state, self._checked = None, False
+            return False
         following = Version(
             state.epoch,
             self._at.version + 1 if state.epoch == self._at.epoch else 1,

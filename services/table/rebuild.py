@@ -21,6 +21,7 @@ from services.table.draft import Draft
 from services.table.registry import Sitting, TableRecord
 from services.table.state import Hand, Seat, SettleHand, TableState, TopUp, UndoHand, WriteHistory
 from services.table.store import StoreUnavailableError, Unwritten
+from services.table.wanted import fields_of, keep_newer
 
 if TYPE_CHECKING:
     from services.table.parts import Parts
@@ -68,8 +69,8 @@ async def rebuild(parts: Parts, table_id: str, stale: TableState | None, reason:
     state.commitment = fenced_deck.next_commitment
     paid = await _paid_blinds(parts, stale, fenced.ledger) if stale is not None else frozenset()
     state.seats = await _seats(parts, state, fenced.ledger, stale, paid)
-    if stale is not None and state.mode == "open":
-        state.mode, state.mode_reason = stale.mode, stale.mode_reason
+    if stale is not None:
+        keep_newer(state, stale)
     if stale is not None:
         # Seats are offered anew below.
         state.waiting = tuple(msgspec.structs.replace(each, seat=0, until_ms=0) for each in stale.waiting)
@@ -97,6 +98,7 @@ def _empty(record: TableRecord) -> TableState:
         book = load_rulebook(record.rulebook).with_options(record.overrides)
     except (RulebookUnknown, RulebookInvalid) as error:
         raise Fault("RULEBOOK_INVALID", str(error), rulebook=record.rulebook) from None
+    mode = fields_of(record.wanted) | ({"mode": "closed"} if record.closed_ms else {})
     return TableState(
         table_id=record.table_id,
         display_name=record.display_name,
@@ -107,9 +109,9 @@ def _empty(record: TableRecord) -> TableState:
         template=record.template,
         epoch=record.epoch,
         overrides=record.overrides,
-        mode="closed" if record.closed_ms else "open",
         last_hand=record.last_hand,
         button=record.button,
+        **mode,
     )
 
 

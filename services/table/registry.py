@@ -5,6 +5,7 @@ Redis may lose its last writes; this may not. Hand numbers and epochs come from 
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from typing import Any, Final
@@ -12,12 +13,15 @@ from typing import Any, Final
 import msgspec
 import sqlalchemy as sa
 from sqlalchemy import Connection, RowMapping
+from sqlalchemy.exc import DBAPIError
 
-from services.runtime.database import Database
+from services.runtime.database import Database, DatabaseBusyError
 from services.runtime.errors import Fault
 from services.table.state import TableSettings
+from services.table.wanted import Wanted
 
 PAGE_MAX: Final = 200
+WANT_SECONDS: Final = 5.0
 
 _metadata = sa.MetaData()
 _tables = sa.Table(
@@ -38,6 +42,9 @@ _tables = sa.Table(
     sa.Column("epoch", sa.BigInteger),
     sa.Column("last_hand", sa.BigInteger),
     sa.Column("button", sa.Integer),
+    sa.Column("mode", sa.String),
+    sa.Column("mode_reason", sa.Text),
+    sa.Column("mode_number", sa.BigInteger),
 )
 _sittings = sa.Table(
     "sittings",
@@ -111,6 +118,7 @@ class TableRecord(msgspec.Struct, frozen=True):
     epoch: int
     last_hand: int
     button: int
+    wanted: Wanted
 
 
 class Sitting(msgspec.Struct, frozen=True):
@@ -184,6 +192,17 @@ class Registry:
     async def raise_epoch(self, table_id: str) -> int:
         """The next epoch of the table; every older one is over."""
         return await self._db.write(_raise_epoch, table_id)
+
+    async def want(self, table_id: str, wanted: Wanted, over: int) -> bool:
+        """Keeps what is wanted of a table, in place of any wish up to number `over`; the same again is no change.
+
+        False if a newer one is kept. Raises `SERVICE_UNAVAILABLE`, and may have kept it all the same.
+        """
+        try:
+            async with asyncio.timeout(WANT_SECONDS):
+                return await self._db.write(_want, table_id, wanted, over)
+        except (DBAPIError, DatabaseBusyError, TimeoutError) as error:
+            raise Fault("SERVICE_UNAVAILABLE", "the tables' registry is out of reach") from error
 
     async def open_sitting(self, table_id: str, epoch: int, sitting: Sitting, now_ms: int) -> None:
         """Enters a player into a seat; the same again is no change.
@@ -322,6 +341,13 @@ def _raise_epoch(conn: Connection, table_id: str) -> int:
     return _get_table(conn, table_id).epoch
 
 
+def _want(conn: Connection, table_id: str, wanted: Wanted, over: int) -> bool:
+    values = {"mode": wanted.mode, "mode_reason": wanted.reason, "mode_number": wanted.number}
+    is_older = sa.or_(_tables.c.mode_number <= over, sa.and_(*(_tables.c[name] == values[name] for name in values)))
+    this = sa.and_(_tables.c.table_id == table_id, is_older)
+    return conn.execute(sa.update(_tables).where(this).values(values)).rowcount == 1
+
+
 def _open_sitting(conn: Connection, table_id: str, epoch: int, sitting: Sitting, now_ms: int) -> None:
     if _get_table(conn, table_id).epoch != epoch:
         raise Fault("STALE_EPOCH", f"epoch {epoch} of table {table_id} is over", epoch=str(epoch))
@@ -399,6 +425,7 @@ def _record(row: RowMapping) -> TableRecord:
         epoch=row["epoch"],
         last_hand=row["last_hand"],
         button=row["button"],
+        wanted=Wanted(row["mode"], row["mode_reason"], row["mode_number"]),
     )
 
 

@@ -359,6 +359,7 @@ class TableState(msgspec.Struct):
     waiting   the waiting list, first come first
     debts     of players who left lately, the oldest first
     pause_after   why the table pauses after this hand; empty if it does not
+    mode_number   of changes of the mode and of `pause_after` so far
     recent_hands  (time, pot) of the last hands
     chatted   player -> times of its last messages
     commitment  to the seed of the deck that players may give entropy for now; empty while they may for none
@@ -377,6 +378,7 @@ class TableState(msgspec.Struct):
     sequence: int = 0
     mode: Mode = "open"
     mode_reason: str = ""
+    mode_number: int = 0
     seats: dict[int, Seat] = {}
     button: int = 0
     button_stays: bool = False
