@@ -8,8 +8,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from itertools import islice
 from typing import Final
 
+from sqlalchemy.exc import DBAPIError
+
 from services.rules.rulebook import Rulebook, RulebookInvalid, list_rulebooks
 from services.runtime import telemetry
+from services.runtime.database import DatabaseBusyError
 from services.runtime.errors import Fault
 from services.table import asks, metrics
 from services.table.census import Census
@@ -170,7 +173,7 @@ class House:
         while True:
             try:
                 await what()
-            except (StoreUnavailableError, Fault):
+            except (StoreUnavailableError, Fault, DBAPIError, DatabaseBusyError):
                 # Redis or SQL is away: the same again after a pause.
                 metrics.SWEEPS_FAILED.inc()
                 await self.parts.clock.sleep(BEAT_SECONDS)

@@ -8,10 +8,12 @@ import pytest
 from fivedraw.table.v1 import table_service_pb2 as pb
 
 from services.runtime.auth import acting_as
+from services.runtime.database import DatabaseBusyError
 from services.runtime.errors import Fault
 from services.table import bus, seating
 from services.table import house as house_module
 from services.table.presence import RECONNECT_SECONDS
+from services.table.registry import TableRecord
 from services.table.watch import HEARTBEAT_SECONDS
 from tests.simulation.seated import BUY_IN, Tester, on_virtual_time
 
@@ -151,3 +153,27 @@ async def test_a_player_told_as_gone_unheard_is_told_as_there_by_the_next_heartb
         assert not (await tester.state()).seats[1].connected
         await asyncio.sleep(HEARTBEAT_SECONDS + 1)
         assert (await tester.state()).seats[1].connected
+
+
+@on_virtual_time
+async def test_scans_go_on_after_the_registry_was_away(tester: Tester) -> None:
+    await tester.open()
+    scanned: list[str] = []
+    house = tester.house.any_replica().house
+    scan_one = house._scan_one
+
+    async def noted(record: TableRecord) -> None:
+        scanned.append(record.table_id)
+        await scan_one(record)
+
+    async def away(*_: object, **__: object) -> None:
+        raise DatabaseBusyError("the registry is away")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(house, "_scan_one", noted)
+        with patch.context() as outage:
+            outage.setattr(tester.house.databases["table"], "read", away)
+            await asyncio.sleep(2 * house_module.SCAN_SECONDS)
+            assert scanned == []
+        await asyncio.sleep(2 * house_module.SCAN_SECONDS)
+        assert scanned
