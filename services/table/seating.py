@@ -331,8 +331,10 @@ def pause(draft: Draft, reason: str) -> None:
     state.mode, state.mode_reason, state.pause_after = "paused", reason, ""
     if state.clock is not None and state.clock.kind in ("next_hand", "idle_carry"):
         draft.stop_clock()
-    else:
-        draft.hold_clock(max(0, draft.deadline_ms - draft.now_ms))
+    elif state.clock is not None:
+        # Where the store lost the clock's end, nobody can say what was left.
+        left_ms = draft.deadline_ms - draft.now_ms if draft.deadline_ms else state.clock.duration_ms
+        draft.hold_clock(max(0, left_ms))
     draft.tell(table_paused=event_pb2.TablePaused(reason=reason))
 
 

@@ -216,6 +216,19 @@ async def test_a_top_up_asked_for_again_when_its_answer_is_long_forgotten_moves_
 
 
 @on_virtual_time
+async def test_a_pause_gives_a_clock_again_whose_end_the_store_lost(tester: Tester) -> None:
+    await tester.open()
+    first, _ = await tester.seated(2)
+    await tester.turn()
+    tester.house.store.wipe()
+    # The next commit leaves the clock as it is, and with it nothing says when it ends.
+    await first.ask("UpdateSeat", auto_muck=False)
+    await tester.operator("PauseTable", reason="a test")
+    state = await tester.state()
+    assert (state.epoch, state.clock.left_ms) == (1, state.clock.duration_ms)
+
+
+@on_virtual_time
 async def test_a_rebuild_offers_free_seats_to_who_waits_in_their_order(tester: Tester) -> None:
     await tester.open(seats=3)
     players = await tester.seated(3)
