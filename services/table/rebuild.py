@@ -71,7 +71,6 @@ async def rebuild(parts: Parts, table_id: str, stale: TableState | None, reason:
     state.seats = await _seats(parts, state, fenced.ledger, stale, paid)
     if stale is not None:
         keep_newer(state, stale)
-    if stale is not None:
         # Seats are offered anew below.
         state.waiting = tuple(msgspec.structs.replace(each, seat=0, until_ms=0) for each in stale.waiting)
         # What was answered stays answered; what was only taken in can be asked again, but for top-ups: see below.

@@ -22,17 +22,33 @@ async def dealt(tester: Tester, number: int) -> TableState:
     )
 
 
-async def has_missed_both(tester: Tester) -> tuple[Seated, int, Seated]:
-    """Six seats in hand 3; somebody sat both blinds out and asks to play again. That player, its seat, a witness."""
+async def sits_out_before_its_big_blind(tester: Tester) -> tuple[Seated, int]:
+    """Six seats in hand 1; who would be the big blind of the next sits out from then on. That player and its seat."""
     await tester.open()
     players = await tester.seated(6)
     state = await dealt(tester, 1)
-    # The third from the button would be the big blind of the next hand.
+    # The third from the button.
     number = (state.hand.button - 1 + 3) % 6 + 1
     player = next(each for each in players if each.player == state.seats[number].player)
-    witness = next(each for each in players if each is not player)
-    await witness.watch()
     await player.ask("UpdateSeat", sitting_out=True)
+    return player, number
+
+
+async def alone_between_hands(tester: Tester) -> tuple[Seated, Seated, int]:
+    """Two have played a hand and the second sits out. Both, and the first one's stack."""
+    await tester.open()
+    first, second = await tester.seated(2)
+    await dealt(tester, 1)
+    await second.ask("UpdateSeat", sitting_out=True)
+    await tester.play_out()
+    return first, second, (await tester.until(lambda state: state.playing is None)).seats[1].stack
+
+
+async def has_missed_both(tester: Tester) -> tuple[Seated, int, Seated]:
+    """Six seats in hand 3; somebody sat both blinds out and asks to play again. That player, its seat, a witness."""
+    player, number = await sits_out_before_its_big_blind(tester)
+    witness = next(each for each in tester.players if each is not player)
+    await witness.watch()
     for hand in (2, 3):
         await tester.play_out()
         await dealt(tester, hand)
@@ -63,12 +79,7 @@ async def test_a_void_hand_gives_debts_of_blinds_back_with_the_chips(tester: Tes
 
 @on_virtual_time
 async def test_a_void_hand_costs_nobody_a_blind_who_sat_it_out(tester: Tester) -> None:
-    await tester.open()
-    players = await tester.seated(6)
-    state = await dealt(tester, 1)
-    number = (state.hand.button - 1 + 3) % 6 + 1
-    player = next(each for each in players if each.player == state.seats[number].player)
-    await player.ask("UpdateSeat", sitting_out=True)
+    _, number = await sits_out_before_its_big_blind(tester)
     await tester.play_out()
     assert (await dealt(tester, 2)).seats[number].owes_blind
     await tester.operator("VoidHand", hand=2, reason="a test")
@@ -152,12 +163,7 @@ async def test_a_newcomer_whose_buy_in_was_lost_by_the_store_owes_its_blind(test
 
 async def top_up_through_a_loss(tester: Tester, *, of_all: bool) -> None:
     """The store loses all, or falls back to where a top-up was pending, just as the ledger has made it."""
-    await tester.open()
-    first, second = await tester.seated(2)
-    await dealt(tester, 1)
-    await second.ask("UpdateSeat", sitting_out=True)
-    await tester.play_out()
-    before = (await tester.until(lambda state: state.playing is None)).seats[1].stack
+    first, second, before = await alone_between_hands(tester)
     top_up = tester.house.ledger.top_up
 
     async def then_lost(*args: Any, **kwargs: Any) -> Any:
@@ -200,12 +206,7 @@ async def test_a_top_up_asked_for_again_after_the_state_was_lost_is_made_once(te
 
 @on_virtual_time
 async def test_a_top_up_asked_for_again_when_its_answer_is_long_forgotten_moves_nothing(tester: Tester) -> None:
-    await tester.open()
-    first, second = await tester.seated(2)
-    await dealt(tester, 1)
-    await second.ask("UpdateSeat", sitting_out=True)
-    await tester.play_out()
-    before = (await tester.until(lambda state: state.playing is None)).seats[1].stack
+    first, _, before = await alone_between_hands(tester)
     request = table_service_pb2.TopUpRequest(table=tester.name, request_id="the same", amount_minor=50)
     await first.call("TopUp", request)
     await first.ask("TopUp", amount_minor=7)

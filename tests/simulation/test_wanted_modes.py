@@ -31,6 +31,15 @@ async def playing(tester: Tester) -> list[Seated]:
     return players
 
 
+async def is_paused_with_its_hand(tester: Tester) -> None:
+    """Nothing is lost but time: the hand is still there, and goes on after the pause."""
+    state = await tester.state()
+    assert (state.epoch, state.mode, state.playing is not None) == (1, "paused", True)
+    await tester.operator("ResumeTable")
+    await tester.play_out()
+    await tester.until(lambda state: state.last_hand == 2)
+
+
 async def kept(tester: Tester) -> Wanted:
     return (await tester.house.registry.get_table(tester.table)).wanted
 
@@ -105,12 +114,7 @@ async def test_a_pause_outlives_a_rollback_that_no_process_remembers(tester: Tes
     await replica.house.stop()
     tester.house.store.roll_back(before)
     await tester.house.crash(replica)
-    state = await tester.state()
-    # Nothing else is lost: the hand is still there, and goes on after the pause.
-    assert (state.epoch, state.mode, state.playing is not None) == (1, "paused", True)
-    await tester.operator("ResumeTable")
-    await tester.play_out()
-    await tester.until(lambda state: state.last_hand == 2)
+    await is_paused_with_its_hand(tester)
 
 
 @on_virtual_time
@@ -244,11 +248,7 @@ async def test_nobody_is_told_of_a_pause_that_the_registry_does_not_keep(tester:
 async def test_a_process_that_dies_between_registry_and_table_leaves_the_table_paused(tester: Tester) -> None:
     await playing(tester)
     await dies_before_the_commit(tester, "PauseTable", reason="fire drill")
-    state = await tester.state()
-    assert (state.epoch, state.mode, state.playing is not None) == (1, "paused", True)
-    await tester.operator("ResumeTable")
-    await tester.play_out()
-    await tester.until(lambda state: state.last_hand == 2)
+    await is_paused_with_its_hand(tester)
 
 
 @on_virtual_time
